@@ -68,9 +68,8 @@ def run(topology: str) -> NoReturn:
     file = program()
     if file is None:
         raise UsageError(
-            f"topology {topology!r} is complete, but this is not a program that could run it: "
-            "start it"
-            " with `heronpy run FILE`"
+            f"topology {topology!r} is complete, but this program cannot run topologies: start "
+            "the topology with `heronpy run FILE`"
         )
     words = [
         # -P: the working directory is no place for modules of ours.

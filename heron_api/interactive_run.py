@@ -84,6 +84,6 @@ def file_text(topology: TopologySpec) -> str:
     except Exception as error:
         raise TopologyError(
             f"topology {topology.name!r}: its classes cannot be sent to other processes: "
-            f"{format_error(error)}; define what cannot be pickled in a module"
+            f"{format_error(error)}; define the object that cannot be pickled in a module"
         ) from None
     return TEXT.format(values=values)

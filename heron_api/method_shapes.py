@@ -54,12 +54,13 @@ def refusal(what: str, method: Any, may_yield: bool = False) -> str | None:
     can. `what` it is, for people; `may_yield`: its yields are taken as a list of values."""
     if is_async(method):
         return (
-            f"{location_of(method)}{what} is `async def`, which nothing waits for: write `def`, and"
-            " run coroutines in it by asyncio.run(…), or use a bolt with `async def process`"
+            f"{location_of(method)}{what} is `async def`, but the engine does not await its "
+            "coroutine: write `def`, and run coroutines with asyncio.run(…), or use a bolt with "
+            "`async def process`"
         )
     if yields(method) and not may_yield:
         location = location_of(method)
-        return f"{location}{what} has a `yield`, so nothing of it would run: `return` values"
+        return f"{location}{what} has a `yield`, so its body would never run: `return` values"
     return None
 
 
@@ -123,20 +124,20 @@ def refuse_returned(method: Method, value: Any, name: str = "process") -> None:
 
 
 RETURNED = (
-    "{1} returns {0}, of which nothing is sent: call self.emit(…), or `yield` it (a coroutine:"
-    " write `async def {1}`, and `await` it)"
+    "{1} returns {0}, which the engine does not send: call self.emit(…), or `yield` the value (a "
+    "coroutine: write `async def {1}`, and `await` the call)"
 )
 
 
 _AWAITABLE = (CoroutineType, AsyncGeneratorType)
 _UNRUN = (*_AWAITABLE, GeneratorType)
 """What a call returns whose code has not begun."""
-_WORDS = {CoroutineType: "a coroutine, which nothing waits for",
-          AsyncGeneratorType: "an async generator, which nothing waits for",
-          GeneratorType: "a generator, of which nothing has run"}  # fmt: skip
+_WORDS = {CoroutineType: "a coroutine, which is not awaited",
+          AsyncGeneratorType: "an async generator, which is not awaited",
+          GeneratorType: "a generator, whose body has not run"}  # fmt: skip
 _HIDDEN = (
-    "its decorator hides from the engine what it is (functools.wraps does not), or it was set after"
-    " the object was made: define it in the class"
+    "its decorator hides its kind from the engine (functools.wraps does not), or the method was "
+    "set on the object after its creation: define the method in the class"
 )
 _FUNCTION = "return values, of coroutines by asyncio.run(…), or use a bolt with `async def process`"
 

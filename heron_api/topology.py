@@ -285,11 +285,11 @@ class TopologyBuilder:
         """Add components that `spec(name=...)` returned."""
         for spec in specs:
             if not isinstance(spec, HeronComponentSpec):
-                raise WrongArgumentError(f"add_spec takes what spec() returned, not {spec!r}")
+                raise WrongArgumentError(f"add_spec takes the result of spec(), not {spec!r}")
             if spec.name is None:
                 raise TopologyError(f"{spec!r} has no name: give it one with spec(name=...)")
             if spec.name == "config":
-                raise TopologyError("a component must not be called 'config', it is reserved")
+                raise TopologyError("a component must not be called 'config': the name is reserved")
             if spec.name in self._specs:
                 raise TopologyError(
                     f"component name {spec.name!r} is used already; names are unique"

@@ -71,7 +71,7 @@ def _foreign_hint(error: Exception) -> str:
     from heron_cli.foreign_commands import hint
 
     ours = hint(sys.argv[1:])
-    return f"; that is `{ours}` here" if ours else ""
+    return f"; the command here is `{ours}`" if ours else ""
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ class BenchRun:
         signal_process(self._scheduler.pid, signal.SIGTERM)
         os.waitpid(self._scheduler.pid, 0)
         if isinstance(error, HeronError):
-            click.echo(f"its logs are in {Home(self._folder).logs(self.name)}", err=True)
+            click.echo(f"logs: {Home(self._folder).logs(self.name)}", err=True)
         else:
             shutil.rmtree(self._folder, ignore_errors=True)
 

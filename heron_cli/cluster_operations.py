@@ -55,11 +55,11 @@ def end_on_cluster(
     folder; the nodes stay. HeronError if that cannot be, and then the request has failed; or if
     another command does it already."""
     name, requests = topology.name, TopologyRequests(topology.store, topology.name)
-    left = f"the kill of {name} is not finished: `heronpy kill {name}` goes on with it"
+    left = f"the kill of {name} is not finished: `heronpy kill {name}` resumes the kill"
     with claiming(topology.store, name, OperationKind.KILL) as claim:
         for number, before in _unfinished(requests, OperationKind.KILL):
             _say_taken_up(before)
-            requests.save(number, before.failed("the next kill has taken it up"))
+            requests.save(number, before.failed("taken over by the next kill"))
         arguments = {"wait_secs": wait_secs, SAVEPOINT: savepoint}
         with _stands(left):
             _carry_out(topology, cluster, OperationKind.KILL, arguments, claim, rest)
@@ -73,7 +73,7 @@ def _say_taken_up(request: Operation) -> None:
         begun += f", whose savepoint {url} is complete,"
     elif url and SAVING in request.result:
         begun += f", whose savepoint {url} is incomplete,"
-    click.echo(f"{begun} was not finished: this one takes it up", err=True)
+    click.echo(f"{begun} was not finished: this command resumes the request", err=True)
 
 
 # --- update -----------------------------------------------------------------------------------
@@ -96,8 +96,8 @@ def update_on_cluster(
 
 def _update_left(name: str) -> str:
     return (
-        f"the update of {name} is not finished: the next update goes on with it, "
-        f"`heronpy update {name} --cancel` cancels it"
+        f"the update of {name} is not finished: the next update resumes the old one, `heronpy "
+        f"update {name} --cancel` cancels the update"
     )
 
 
@@ -138,7 +138,7 @@ def _end_unwanted(
     )
     cluster.scale(name, [], sorted(left))
     requests = TopologyRequests(topology.store, name)
-    requests.save(number, update.failed("its command has ended before the update did"))
+    requests.save(number, update.failed("the command ended before the update did"))
 
 
 def cancel_on_cluster(topology: RunningTopology, cluster: SelfRunning) -> None:

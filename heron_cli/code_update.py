@@ -71,14 +71,14 @@ def _is_here(topology: RunningTopology) -> bool:
             "`heronpy submit --from-savepoint`"
         )
     if host != socket.gethostname():
-        raise UsageError(f"{topology.name} runs on {host}: give its new code there")
+        raise UsageError(f"{topology.name} runs on {host}: run this command there")
     return True
 
 
 def _loaded(file: str, running: TopologySpec) -> TopologySpec:
     """The topology of the same name in a file, with the config by which it runs."""
     if not os.path.exists(file):
-        raise UsageError(f"--code {file}: there is no such file")
+        raise UsageError(f"--code {file}: file not found")
     own_name = str(running.config.get(keys.ORIGINAL_NAME, running.name))
     source = resolve(SourceOptions(file, None, None, None))
     request = replace(
@@ -93,8 +93,8 @@ def _loaded(file: str, running: TopologySpec) -> TopologySpec:
     name = source.name or loaded.name
     if name not in (own_name, running.name):
         raise TopologyError(
-            f"{file} has the topology {name!r}, and {running.name} is {own_name!r} in its file: "
-            "give the new code of that one"
+            f"{file} has the topology {name!r}, but {running.name} is {own_name!r} in its file: "
+            f"give the new code of {own_name!r}"
         )
     config = config_layer({**loaded.defaults, **loaded.config})
     overruling = {key: running.config[key] for key in running.overrides if key in running.config}

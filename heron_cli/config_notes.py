@@ -23,13 +23,16 @@ def config_notes(
     layers = [topology.config, *(component.config for component in loaded.components)]
     given = list(dict.fromkeys(key for layer in layers for key in layer))
     if idle := [key for key in given if spelling.is_of_others(key)]:
-        yield f"note: these keys of Storm or Heron do nothing here: {', '.join(idle)}"
+        yield f"note: these keys of Storm or Heron have no effect: {', '.join(idle)}"
     if unknown := spelling.unknown_keys(given):
         yield f"note: unknown keys, which only components can read: {', '.join(unknown)}"
     yield from _idle_notes(topology, is_query)
     for key in options:
         if not _is_read(key) and not _is_said(key, loaded):
-            yield f"note: {key} is a key for your components only{_hint(key, given, options)}"
+            yield (
+                f"note: the engine does not know {key}: only your components can read the "
+                f"key{_hint(key, given, options)}"
+            )
     yield from _overruled_notes(loaded, topology)
     yield from _parallelism_notes(loaded, topology)
 

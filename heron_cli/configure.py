@@ -81,8 +81,8 @@ def configured(
         click.echo(note, err=True)
     if other := other_heronpy():
         click.echo(
-            f"note: {other} is another heronpy, which is not used here; `python FILE` would use it:"
-            " pip uninstall heronpy, or start with `heronpy run FILE`",
+            f"note: {other} is another heronpy, which `python FILE` would use: pip uninstall "
+            "heronpy, or start with `heronpy run FILE`",
             err=True,
         )
     return topology
@@ -92,7 +92,7 @@ def _check_letters(topology: TopologySpec) -> None:
     """UsageError if dead letters are to go into a folder that is none."""
     target = target_of(topology.config, keys.DEAD_LETTER)
     if isinstance(target, FileTarget) and os.path.isfile(target.folder):
-        raise UsageError(f"{keys.DEAD_LETTER}: {target.folder} is a file, and is to be a folder")
+        raise UsageError(f"{keys.DEAD_LETTER}: {target.folder} is a file, not a folder")
 
 
 def _check_tracing(topology: TopologySpec) -> None:

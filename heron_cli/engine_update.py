@@ -59,7 +59,7 @@ def _check_is_local(topology: RunningTopology) -> None:
             "`heronpy kill --savepoint`, then `heronpy submit --from-savepoint`"
         )
     if host != socket.gethostname():
-        raise UsageError(f"{topology.name} runs on {host}: upgrade it there")
+        raise UsageError(f"{topology.name} runs on {host}: run the upgrade there")
 
 
 def _installed(python: str | None) -> InstalledEngine:
@@ -90,9 +90,7 @@ def _checked(engine: InstalledEngine, spec: TopologySpec) -> InstalledEngine:
         ) from None
     except (ValueError, KeyError, TypeError):
         last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
-        raise UsageError(
-            f"{engine.python} has no heronpy that can take over: {last[:200]}"
-        ) from None
+        raise UsageError(f"the heronpy of {engine.python} cannot take over: {last[:200]}") from None
     if protocol != PROTOCOL:
         raise HeronError(
             f"{spec.name} runs {engine_text(VERSION, PROTOCOL)}, and {engine.python} has "

@@ -76,7 +76,7 @@ class Settling:
             self.options.origins(),
             dict.fromkeys(own, self._file),
             {**project, **environment.origins},
-            dict.fromkeys(api, "default of its API"),
+            dict.fromkeys(api, "default of the API"),
             {keys.TOPOLOGY_NAME: "its name", keys.ORIGINAL_NAME: "-N"},
             {key: DEFAULT for key in keys.DEFAULTS if key not in self.topology.config},
         ]

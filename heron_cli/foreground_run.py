@@ -234,7 +234,7 @@ class ForegroundRun:
             if line := stored_line(ending.stats, outcome.get("state", "")):
                 self.screen.note(line)
         if self._restore_failure:
-            raise HeronError(f"{name} cannot begin with its state: {self._restore_failure}")
+            raise HeronError(f"{name} cannot restore its state: {self._restore_failure}")
         lost = failure_line(ending.stats) if ending is not None else ""
         if outcome.get("state") == TopologyState.FAILED and not lost:
             raise HeronError(f"{name} failed: {outcome['reason']}")

@@ -31,7 +31,7 @@ def _hint(topology: TopologySpec, target: Target) -> str:
     """How to see them; what a bolt makes of letters, that bolt knows."""
     if isinstance(target, BoltTarget):
         return ""
-    return f": `heronpy dead-letters {topology.name}` lists them"
+    return f": list them with `heronpy dead-letters {topology.name}`"
 
 
 def _emitted(stats: TopologyStats) -> int:

@@ -89,8 +89,8 @@ def unsendable(name: str, spec: TopologySpec, letter: Mapping[str, Any]) -> str:
     if origin[0]:
         return f"{begin}{wanted} does not read {origin[0]}.{origin[1]} in {name}"
     if tuple(letter["fields"]) == CALL_FIELDS:
-        return f"{begin}it is of a call of {wanted} ({letter['values'][0]}), which has no tuple"
-    return f"{begin}{wanted} has several inputs, and its letter does not say of which one it was"
+        return f"{begin}the failed call {letter['values'][0]} of {wanted} had no tuple to replay"
+    return f"{begin}{wanted} has several inputs, and the letter does not name its input"
 
 
 def _is_elsewhere(location: Location, own: LetterTarget) -> bool:

@@ -33,7 +33,9 @@ class Loading:
         os.close(self.pipe)
         os.waitpid(self.pid, 0)
         if not data:
-            raise TopologyError(f"{self.file}: the process that imported it ended without a word")
+            raise TopologyError(
+                f"{self.file}: the process that imported the file ended without a result"
+            )
         answer = json.loads(data)
         if "error" in answer:
             kind = UsageError if answer["usage"] else TopologyError

@@ -8,11 +8,11 @@ import click
 from heron_cli.options.common import with_dashes
 
 COMMANDS = {
-    "quickstart": ("heron_cli.commands.quickstart", "Make a new project that runs at once."),
+    "quickstart": ("heron_cli.commands.quickstart", "Create a project that runs at once."),
     "run": ("heron_cli.commands.run", "Run a topology here, in the foreground, with a live view."),
     "submit": (
         "heron_cli.commands.submit",
-        "Start a topology in the background; it survives the shell.",
+        "Start a topology in the background; the topology survives the shell.",
     ),
     "list": ("heron_cli.commands.list_topologies", "List the running topologies."),
     "stats": ("heron_cli.commands.stats", "Show the metrics of a topology."),
@@ -23,7 +23,7 @@ COMMANDS = {
     ),
     "query": (
         "heron_cli.commands.query",
-        "Print what a component of a running topology has in its state.",
+        "Print the state of a component of a running topology.",
     ),
     "state": (
         "heron_cli.commands.state",
@@ -31,12 +31,12 @@ COMMANDS = {
     ),
     "dead_letters": (
         "heron_cli.commands.dead_letters",
-        "List the tuples that a topology abandoned, or send them again.",
+        "List or replay the tuples that a topology abandoned.",
     ),
     "ui": ("heron_cli.commands.ui", "Serve the numbers of all topologies over HTTP."),
     "drpc": (
         "heron_cli.commands.drpc",
-        "Take requests that topologies answer, over HTTP and Thrift.",
+        "Serve DRPC requests for topologies, over HTTP and Thrift.",
     ),
     "nimbus": (
         "heron_cli.commands.nimbus",
@@ -60,7 +60,7 @@ COMMANDS = {
     ),
     "kill": (
         "heron_cli.commands.control",
-        "End a topology when its tuples in flight are processed.",
+        "Stop a topology after its tuples in flight are processed.",
     ),
     "update": (
         "heron_cli.commands.update",
@@ -70,9 +70,9 @@ COMMANDS = {
         "heron_cli.commands.advise",
         "Print the number of instances that each bolt of a running topology needs.",
     ),
-    "restart": ("heron_cli.commands.restart", "Restart a topology's containers, or one of them."),
+    "restart": ("heron_cli.commands.restart", "Restart one container of a topology, or all."),
     "visualize": ("heron_cli.commands.visualize", "Draw a topology as SVG, PNG or DOT."),
-    "package": ("heron_cli.commands.package", "Put a project and its packages into one archive."),
+    "package": ("heron_cli.commands.package", "Pack a project and its packages into one archive."),
     "worker_uptime": ("heron_cli.commands.workers", "Show the uptime of the containers."),
     "slot_usage": (
         "heron_cli.commands.workers",
@@ -82,7 +82,7 @@ COMMANDS = {
         "heron_cli.commands.doctor",
         "Check this installation, this machine and its servers.",
     ),
-    "clusters": ("heron_cli.commands.clusters", "List the clusters, and check what they need."),
+    "clusters": ("heron_cli.commands.clusters", "List the clusters, and check their requirements."),
     "keys": ("heron_cli.commands.keys", "List the configuration keys, their defaults and meaning."),
     "service": (
         "heron_cli.commands.service",
@@ -90,7 +90,7 @@ COMMANDS = {
     ),
     "bench": (
         "heron_cli.commands.bench",
-        "Measure this machine: throughput, or recovery from kill -9.",
+        "Benchmark this machine: throughput, or recovery from kill -9.",
     ),
     "chaos": (
         "heron_cli.commands.chaos",
@@ -98,16 +98,16 @@ COMMANDS = {
     ),
     "remove_logs": (
         "heron_cli.commands.remove_logs",
-        "Remove the logs of a topology that has ended.",
+        "Remove the logs of an ended topology.",
     ),
     "update_virtualenv": (
         "heron_cli.commands.update_virtualenv",
         "A command of sparse: print how to install packages.",
     ),
-    "jar": ("heron_cli.commands.package", "A command of sparse: the same as package."),
+    "jar": ("heron_cli.commands.package", "A command of sparse: an alias of `package`."),
     "completion": (
         "heron_cli.commands.completion",
-        "Print the script that completes heronpy in a shell.",
+        "Print the completion script for a shell.",
     ),
     "help": ("heron_cli.commands.help", "Show the help of a command."),
 }
@@ -144,7 +144,7 @@ class LazyGroup(click.Group):
 
             near = get_close_matches(word.replace("-", "_"), COMMANDS, n=1)
             hint = f": did you mean {near[0]!r}?" if near else ""
-            raise click.UsageError(f"there is no command {word!r}{hint}", ctx)
+            raise click.UsageError(f"unknown command {word!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -61,7 +61,10 @@ def ask(topology: RunningTopology, kind: OperationKind, arguments: Mapping[str, 
     requests = TopologyRequests(topology.store, topology.name)
     number = requests.ask(kind, arguments)
     shown = ShownOperation()
-    with goes_on(f"the {kind} of {topology.name} goes on: see `heronpy stats {topology.name}`"):
+    with goes_on(
+        f"the {kind} of {topology.name} continues in the background: `heronpy stats "
+        f"{topology.name}` shows its progress"
+    ):
         operation = _followed(topology, kind, requests, number, shown)
     shown.clear()
     if operation is None:
@@ -127,7 +130,7 @@ def ask_to_end(topology: RunningTopology, wait_secs: float, savepoint: str = "")
             shown.show_notes(operation)
         return store.get(topology_path(name)) is None or not is_alive(scheduler)
 
-    with goes_on(f"the kill of {name} goes on"):
+    with goes_on(f"the kill of {name} continues"):
         is_over = wait_until(has_ended, wait_secs + GONE_SECS)
     if not is_over:
         operation = requests.get(number)
@@ -235,8 +238,9 @@ def gone(name: str) -> HeronError:
 def not_taken_up(topology: RunningTopology, kind: OperationKind) -> HeronError:
     """The error of a request that nobody begins with; it stands."""
     return HeronError(
-        f"{_scheduler_of(topology)} has not begun the {kind} after {TAKEN_UP_SECS:g} s: it will if "
-        f"it lives; if it is dead, `heronpy kill {topology.name}` there removes the rest"
+        f"{_scheduler_of(topology)} did not start the {kind} within {TAKEN_UP_SECS:g} s: a live "
+        f"scheduler will; if the scheduler is dead, `heronpy kill {topology.name}` on its "
+        "machine removes the topology"
     )
 
 

@@ -134,12 +134,12 @@ def required(project: Project | None, what: str) -> Project:
     """The project; UsageError saying that `what` needs one."""
     if project is None:
         path = os.path.join(os.getcwd(), CONFIG_FILE)
-        lack = f"{path} has none of the keys of one ({', '.join(PROJECT_KEYS)})"
+        lack = f"{path} has none of the keys of a project ({', '.join(PROJECT_KEYS)})"
         if not os.path.exists(path):
-            lack = f"there is no {CONFIG_FILE} of one in {os.getcwd()}"
+            lack = f"{os.getcwd()} has no {CONFIG_FILE}"
         raise UsageError(
-            f"{what} needs a project, and {lack}: "
-            "go there, or make one with `heronpy quickstart NAME`"
+            f"{what} needs a project, but {lack}: change to its folder, or create a project with "
+            "`heronpy quickstart NAME`"
         )
     return project
 

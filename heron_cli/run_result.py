@@ -27,16 +27,16 @@ def shortfalls(stats: TopologyStats) -> list[str]:
     if stats.lost:
         texts.append(f"up to {counted(stats.lost, 'delivery')} lost")
     if stats.lost_uncounted:
-        texts.append("what the queues of a stream manager held that ended is lost")
+        texts.append("the queues of a stream manager were lost when its process ended")
     if discarded := _discarded(stats):
         about = "" if not _has_crashed(stats) else "about "
         text = counted(discarded, "delivery")
         is_retained = stats.checkpoints is not None and stats.checkpoints.completed
-        what = "which the next run processes again" if is_retained else "and discarded"
+        what = "to be processed again by the next run" if is_retained else "and discarded"
         texts.append(f"{about}{text} still in flight, {what}")
     if stats.stuck and not _is_over(stats):
         names = ", ".join(sorted(stats.stuck))
-        texts.append(f"{names}: still in a call, what it emits is lost")
+        texts.append(f"{names}: still in a call, whose output is lost")
     for name, component in stats.components.items():
         if component.callback_errors:
             errors = counted(component.callback_errors, "error")
@@ -76,8 +76,8 @@ def stored_line(stats: TopologyStats, state: str) -> str:
     if checkpoints is None or not checkpoints.completed or not is_exact:
         return ""
     return (
-        f"{stats.topology} keeps checkpoint {checkpoints.completed}: the same command resumes from"
-        " it, --fresh starts from scratch"
+        f"{stats.topology} keeps checkpoint {checkpoints.completed}: the same command resumes "
+        "from the checkpoint, --fresh starts from scratch"
     )
 
 
@@ -115,9 +115,9 @@ class RunEnding:
         more = len(events) - len(newest)
         lines = [str(component_table(stats, width, rates=False)), *error_lines(stats), *newest]
         if more > 0:
-            lines.append(f"{counted(more, 'event')} before these: see events.log")
+            lines.append(f"{counted(more, 'earlier event')}: see events.log")
         if not self.is_complete:
-            lines.append("these numbers are the last that were heard, not the last there were")
+            lines.append("the numbers are from the last reports; the final reports are missing")
         lines += warning_lines(self.stats)
         lines.append(
             f"{stats.topology} {how} after {self.secs:.1f} s: "
@@ -132,7 +132,7 @@ def without_outcome(name: str, wait_status: int, logs: str, shortage: str) -> st
     if os.WIFSIGNALED(wait_status):
         how = f"its scheduler {describe_end(os.waitstatus_to_exitcode(wait_status))}"
     else:
-        how = "its scheduler could not write down how it ended"
+        how = "its scheduler could not record the end of the run"
     return f"{name} failed: {how} ({shortage or f'logs: {logs}'})"
 
 
@@ -152,8 +152,8 @@ def warning_lines(stats: TopologyStats) -> list[str]:
 def unsaved_lines(stats: TopologyStats) -> list[str]:
     """For each component that has attributes that cannot be saved: which."""
     return [
-        f"{name}: {', '.join(each.unsaved_attributes)} cannot be saved between batches: after a"
-        " restart such an attribute is what initialize makes it"
+        f"{name}: {', '.join(each.unsaved_attributes)} cannot be saved between batches: after a "
+        "restart the attributes have their values from initialize"
         for name, each in stats.components.items()
         if each.unsaved_attributes
     ]

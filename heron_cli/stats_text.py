@@ -56,7 +56,7 @@ def _pause_line(pauses: PauseStats) -> str:
     if pauses.causes:
         because = ", ".join(pauses.because_of)
         how = f"is paused because of {because} since {duration(pauses.this_pause_secs)}"
-    share = f"{pauses.share:.0%} of its time"
+    share = f"{pauses.share:.0%} of the time"
     return f"{pauses.instance} {how}, {duration(pauses.paused_secs)} in all ({share})"
 
 
@@ -79,7 +79,7 @@ def _cause_line(cause: str, paused: Sequence[PauseStats]) -> str:
 def stuck_lines(stats: TopologyStats) -> list[str]:
     """Instances whose call of user code does not return."""
     return [
-        f"{instance} has been in one call for {duration(secs)}: its log has the stack"
+        f"{instance} has been in one call for {duration(secs)}: the stack is in its log"
         for instance, secs in stats.stuck.items()
     ]
 
@@ -143,7 +143,7 @@ def clock_lines(stats: TopologyStats) -> list[str]:
 
 def _clock_text(clock: ClockStats) -> str:
     if clock.complete:
-        return "complete, its sources have finished"
+        return "complete: all sources have finished"
     parts = ["none yet" if clock.watermark_ms is None else _event_time(clock.watermark_ms)]
     if clock.waits_for is not None:
         silent = (
@@ -153,7 +153,7 @@ def _clock_text(clock: ClockStats) -> str:
         )
         parts.append(f"{clock.instance} waits for {clock.waits_for}{silent}")
     else:
-        parts.append(f"{clock.instance} is the last one")
+        parts.append(f"{clock.instance} has the lowest watermark")
     if clock.idle:
         parts.append(f"idle and left out: {', '.join(clock.idle)}")
     return "; ".join(parts)
@@ -197,11 +197,11 @@ def checkpoint_line(checkpoints: CheckpointStats) -> str:
         back = checkpoints.restored
         parts.append(f"restoring {f'checkpoint {back}' if back else 'the start'}")
     if checkpoints.restore_failure:
-        parts.append(f"which cannot be had: {checkpoints.restore_failure}")
+        parts.append(f"the checkpoint cannot be read: {checkpoints.restore_failure}")
         if checkpoints.restore_remedy:
             parts.append(checkpoints.restore_remedy)
     if checkpoints.failure:
-        parts.append(f"the last one failed: {checkpoints.failure}")
+        parts.append(f"the last checkpoint failed: {checkpoints.failure}")
     if checkpoints.waiting_for:
         parts.append(f"waiting for {', '.join(checkpoints.waiting_for)}")
     return "; ".join(parts)

@@ -29,7 +29,9 @@ def node(store: StateStore, path: str) -> dict[str, Any]:
             raise
         raise MalformedNode(str(error)) from error
     if not isinstance(value, dict | None):
-        raise MalformedNode(f"{path} in the state store is not a JSON object: mend or delete it")
+        raise MalformedNode(
+            f"{path} in the state store is not a JSON object: repair or delete the node"
+        )
     return value or {}
 
 
@@ -40,7 +42,9 @@ def packing(store: StateStore, name: str) -> PackingPlan:
     try:
         return packing_from_json(value) if value else PackingPlan(name, ())
     except HeronError as error:
-        raise MalformedNode(f"{path} in the state store: {error}: mend or delete it") from error
+        raise MalformedNode(
+            f"{path} in the state store: {error}: repair or delete the node"
+        ) from error
 
 
 def of_each(

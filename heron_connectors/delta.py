@@ -118,7 +118,7 @@ class DeltaSink(TableSink):
         for name in self._columns:
             there = by_letters.setdefault(name.lower(), name)
             if there != name:
-                return f"has {there!r}, and Delta cannot tell {name!r} from it"
+                return f"has {there!r}, which Delta does not distinguish from {name!r}"
         return self.absent_column(self._computed) or super().problem_of_table()
 
     def problems_of(self, rows: Sequence[Any]) -> Mapping[int, str]:

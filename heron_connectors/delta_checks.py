@@ -16,7 +16,7 @@ from typing import Any
 
 CONSTRAINT = "delta.constraints."
 """Before a constraint's name in the configuration of a table."""
-OF_SCHEMA = "a rule of its schema (a value that it requires or computes, an invariant)"
+OF_SCHEMA = "a rule of its schema (a required or computed value, or an invariant)"
 REFUSED = re.compile(r"Invalid data found: (\d+) rows failed validation check")
 """What the package deltalake says of rows; whatever else it says is not about them."""
 RULE_CHARACTERS = 200

@@ -70,8 +70,8 @@ class FolderLock:
         ours = self._incarnation
         if holder is None or not ours.run or holder.run != ours.run:
             raise ComponentError(
-                f"another process writes {self._name} in {os.path.dirname(self._path)}: give each"
-                " topology a folder of its own"
+                f"another process writes {self._name} in {os.path.dirname(self._path)}: give "
+                "each topology its own folder"
             )
         if holder.born_ms > ours.born_ms:
             raise self._superseded()
@@ -114,8 +114,8 @@ class FolderLock:
 
     def _superseded(self) -> FolderSuperseded:
         return FolderSuperseded(
-            f"another process has taken over {self._name} in {os.path.dirname(self._path)}: this"
-            " one was replaced while it was frozen, and writes no more"
+            f"another process has taken over {self._name} in {os.path.dirname(self._path)}: this "
+            "process was replaced while it was suspended, and stops writing"
         )
 
     def _is_at_path(self, file: int) -> bool:

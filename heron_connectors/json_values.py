@@ -58,7 +58,7 @@ def _check_keys(value: Any) -> None:
     """ValueError if two keys of an object are the same text: a reader would find one of them."""
     if isinstance(value, Mapping):
         if len({_key(each) for each in value}) < len(value):
-            raise ValueError("two keys are the same text")
+            raise ValueError("two keys have the same text")
         value = value.values()
     elif not isinstance(value, (list, tuple)):
         return

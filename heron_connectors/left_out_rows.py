@@ -31,7 +31,7 @@ class LeavesRowsOut:
         is a dead letter, or counts as failed for good. Their tuples fail, if they are not acked
         yet. `fields`: of the tuples; `rows`: their values."""
         for problem in problems.values():
-            self.delegate.record_error("a row that does not fit is left out", problem)
+            self.delegate.record_error("dropped a row that does not match the table", problem)
         if self.repeats and problems:
             self.delegate.abandon_rows(fields, [(rows[at], why) for at, why in problems.items()])
         else:

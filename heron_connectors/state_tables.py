@@ -30,7 +30,7 @@ from heron_io.savepoint_writer import NewEntry, NewState, SavepointPlan, write_s
 from heron_io.state_store.opening import open_store
 from heron_io.user_home import home_path, store_url_in
 
-KINDS = "value, list, map, reducing, or plain for what put() keeps"
+KINDS = "value, list, map, reducing, or plain (saved by put())"
 BATCH_ROWS = 8192
 """Of a record batch: some MiB of small values."""
 MILLION = 1_000_000
@@ -219,7 +219,7 @@ def write_states(
 ) -> dict[str, int]:
     """The same of functions of a kind that give entries."""
     if others := kinds.keys() - entries.keys():
-        raise UsageError(f"there is no table of {min(others)}, whose kind is given")
+        raise UsageError(f"{min(others)} is not a table, but its kind is given")
     states = [_new_state(name, kinds.get(name), make) for name, make in entries.items()]
     key = savepoint_key(states_key(key_of(home_path()), topology))
     plan = SavepointPlan(topology=topology, at=time(), tasks=tasks, backend=backend, key=key)

@@ -139,7 +139,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         found = {tuple(fields[each][stream]) for each in inputs for stream in inputs[each]}
         if len(found) != 1:
             raise ComponentError(
-                f"{self._name}: its inputs have different fields, and what it writes has one schema"
+                f"{self._name}: its inputs have different fields, but its output has one schema"
             )
         return list(found.pop())
 
@@ -152,8 +152,8 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
                 for name, text in context.get_declared_types(source, stream).items():
                     if types.setdefault(name, text) != text:
                         raise ComponentError(
-                            f"{self._name}: field {name!r} is {types[name]} in one of its inputs"
-                            f" and {text} in another one"
+                            f"{self._name}: field {name!r} is {types[name]} in one of its inputs "
+                            f"and {text} in another"
                         )
         return types
 
@@ -207,12 +207,12 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         """Before anything is written: a run that reads the same input again writes it again."""
         if not warning:
             return
-        resume = "resume from the checkpoint of that run, or " if self._is_two_phase else ""
+        resume = "resume from the checkpoint of the other run, or " if self._is_two_phase else ""
         text = (
-            f"{self._name} begins without state, and {warning}: it adds to that, twice what it "
-            f"reads again; {resume}name an empty target"
+            f"{self._name} starts without state, and {warning}: rows that are read again will be "
+            f"written twice; {resume}name an empty target"
         )
-        what = "output that this run does not know"
+        what = "output that is unknown to this run"
         self.delegate.call_soon(partial(self.delegate.record_error, what, text))
 
     def process(self, tup: "Tuple") -> None:
@@ -323,7 +323,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         try:
             what = self.pre_commit(self._transaction, transaction_id)
         except Exception as error:
-            again = "; it is tried again with the next checkpoint" if checkpoint < LAST else ""
+            again = "; retried at the next checkpoint" if checkpoint < LAST else ""
             raise ComponentError(
                 f"{self._name}: cannot write: {described(error)}{again}"
             ) from error
@@ -355,7 +355,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
     def _cannot_commit(self, checkpoint: int, problem: str) -> str:
         if checkpoint == LAST:
             return f"{self._name}: cannot commit the end of the data: {problem}"
-        outlook = "it has ended" if self._is_closed else "nothing is lost, it is tried again"
+        outlook = "it has ended" if self._is_closed else "no data is lost, the sink retries"
         return f"{self._name}: cannot commit checkpoint {checkpoint}: {problem}; {outlook}"
 
     def _retry_later(self) -> None:
@@ -404,8 +404,8 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
             for tup in tuples:
                 self.fail(tup)
             return self._reported_once(
-                f"{self._name}: cannot commit: {problem}; {len(tuples)} tuples are failed, so that"
-                " their spouts emit them again"
+                f"{self._name}: cannot commit: {problem}; {len(tuples)} tuples failed, so their "
+                "spouts replay them"
             )
         self._transaction, self._is_begun = None, False
         self._is_failing = False

@@ -14,12 +14,12 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 """A full disk has room later: the rows wait for it."""
 _NO_UNNAMED = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT})
 """Of file systems, and of kernels, that have no files without a name."""
-_IS_FILE = "a file has its name: remove that"
+_IS_FILE = "a file has the folder's name: remove the file"
 _CURES: Mapping[int, str] = {
-    errno.EROFS: "mount its file system for writing",
+    errno.EROFS: "remount its file system for writing",
     errno.EEXIST: _IS_FILE,
     errno.ENOTDIR: _IS_FILE,
-    errno.EPERM: "take its immutable attribute away (chattr -i)",
+    errno.EPERM: "remove its immutable attribute (chattr -i)",
     errno.ENAMETOOLONG: "shorten its name",
 }
 
@@ -67,7 +67,7 @@ def _try_a_file(folder: str) -> None:
 
 
 def _refused(name: str, path: str, error: OSError, other: str) -> ComponentError:
-    remedy = _CURES.get(error.errno or 0) or f"let {_user()} write there"
+    remedy = _CURES.get(error.errno or 0) or f"give {_user()} write permission"
     return ComponentError(
         f"{name}: cannot write into {path}: {error.strerror}: {remedy}, or {other}"
     )

@@ -44,7 +44,7 @@ class CodeChange(Struct, frozen=True):
     def __str__(self) -> str:
         parts = {
             "replaced": self.replaced,
-            "restarted with other readers": self.rewired,
+            "restarted because their readers change": self.rewired,
             "added": self.added,
             "removed": self.removed,
             "untouched": self.unchanged,
@@ -113,8 +113,8 @@ def _check_kinds(before: Mapping[str, ComponentSpec], after: Mapping[str, Compon
         if before[name].is_spout != after[name].is_spout:
             kinds = [("bolt", "spout")[each[name].is_spout] for each in (before, after)]
             raise TopologyError(
-                f"{name} is a {kinds[0]} that runs, and a {kinds[1]} in the new code: "
-                "give the new one another name"
+                f"{name} is a {kinds[0]} in the running topology, but a {kinds[1]} in the new "
+                "code: give the new component another name"
             )
 
 
@@ -137,9 +137,9 @@ def _check_not_edited(running: TopologySpec, loaded: TopologySpec, replaced: Ite
         old, new = running.by_name[name], loaded.by_name[name]
         if (old.class_path, bool(old.code)) == (new.class_path, True) and old.code != new.code:
             raise UsageError(
-                f"{loaded.main_file} is the file that {running.name} was started from, and {name} "
-                "was changed in it: leave what runs as it is, and give the new code in a file or "
-                "an archive of its own"
+                f"{loaded.main_file} is the file that {running.name} was started from, and "
+                f"{name} was changed in place: restore the file, and give the new code in "
+                "another file or archive"
             )
 
 
@@ -147,13 +147,13 @@ def _config_notes(running: TopologySpec, loaded: TopologySpec) -> list[str]:
     other = [key for key, value in loaded.config.items() if running.config.get(key, value) != value]
     if not other:
         return []
-    return [f"the topology's own config stays as it was submitted: {first_of(other)}"]
+    return [f"the topology's own config stays as submitted: {first_of(other)}"]
 
 
 def _parallelism_notes(loaded: TopologySpec, instances: Mapping[str, int]) -> list[str]:
     return [
-        f"{each.name} keeps its {instances[each.name]} instances (the new code says "
-        f"{each.parallelism}): `heronpy update --component-parallelism` changes that"
+        f"{each.name} keeps its {instances[each.name]} instances (the new code has "
+        f"{each.parallelism}): change the number with `heronpy update --component-parallelism`"
         for each in loaded.components
         if instances.get(each.name, each.parallelism) != each.parallelism
     ]

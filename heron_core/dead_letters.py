@@ -143,8 +143,8 @@ def _senders(topology: TopologySpec, target: Target) -> list[str]:
                 component.name for component in topology.components if not component.is_spout
             )
             raise TopologyError(
-                f"{DEAD_LETTER} is {target.name!r}, which is not a bolt of the topology (its bolts:"
-                f" {bolts or 'none'}); a folder is file:{target.name}"
+                f"{DEAD_LETTER}: {target.name!r} is not a bolt of the topology (its bolts: "
+                f"{bolts or 'none'}); for a folder use file:{target.name}"
             )
         excused |= {target.name} | topology.components_behind(target.name)
     senders = [component for component in topology.components if component.name not in excused]
@@ -152,8 +152,8 @@ def _senders(topology: TopologySpec, target: Target) -> list[str]:
         own = sender.stream(ERRORS)
         if own is not None and not is_system(own):
             raise TopologyError(
-                f"{sender.name} declares a stream {ERRORS!r} of its own, which {DEAD_LETTER} needs"
-                " for the tuples that it abandons: rename that stream"
+                f"{sender.name} declares its own stream {ERRORS!r}, which {DEAD_LETTER} needs "
+                "for abandoned tuples: rename the stream"
             )
     return [sender.name for sender in senders]
 

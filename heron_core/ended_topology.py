@@ -18,7 +18,9 @@ def over_text(name: str, execution: Mapping[str, Any], wall_clock_secs: float) -
     state, ended_at = execution.get("state"), str(execution.get("ended_at", ""))
     if state not in _OVER or wall_clock_secs - _secs(ended_at) < RECENT_SECS:
         return ""
-    return f"{name} is {state}{f' since {ended_at}' if ended_at else ''}: nothing of it is to run"
+    return (
+        f"{name} is {state}{f' since {ended_at}' if ended_at else ''}: its processes must not run"
+    )
 
 
 def _secs(ended_at: str) -> float:

@@ -148,7 +148,7 @@ class TupleBuffer:
 
     def mix(self) -> None:
         """Several streams use it from now on."""
-        assert not self.tuples, "tuples in a buffer that becomes another kind"
+        assert not self.tuples, "a buffer that still has tuples cannot change its kind"
         if cython.compiled:
             self._contents.is_mixed = True
         else:

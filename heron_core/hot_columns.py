@@ -31,18 +31,18 @@ if not cython.compiled:
         short for them."""
         texts, ends = memoryview(data or b""), memoryview(offsets or b"").cast("i")
         if len(ends) < start + len(crcs) // CRC_BYTES + 1:
-            raise ValueError("offsets of a column: shorter than its rows")
+            raise ValueError("offsets of a column are shorter than its rows")
         for row in range(len(crcs) // CRC_BYTES):
             begin, end = ends[start + row], ends[start + row + 1]
             if not 0 <= begin <= end <= len(texts):
-                raise ValueError("data of a column: shorter than its rows")
+                raise ValueError("data of a column are shorter than its rows")
             _put_key(crcs, row, bytes((letter,)) + texts[begin:end], framed)
 
     def fold_numbers(crcs: Any, data: Any, start: int, framed: bool) -> None:
         """The same for whole numbers of 64 bits."""
         numbers = memoryview(data or b"").cast("q")
         if len(numbers) < start + len(crcs) // CRC_BYTES:
-            raise ValueError("numbers of a column: shorter than its rows")
+            raise ValueError("numbers of a column are shorter than its rows")
         for row in range(len(crcs) // CRC_BYTES):
             _put_key(crcs, row, b"n%d" % numbers[start + row], framed)
 

@@ -126,7 +126,7 @@ class TupleKey:
         if tup is not self._seen:
             keys = self._keys
             if keys is None:
-                raise StateError("its tuples have no key: use for_key(key)")
+                raise StateError("the state's tuples have no key: use for_key(key)")
             self._key = keys.of(tup)
             self._seen = tup
         return self._key

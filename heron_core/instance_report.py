@@ -102,7 +102,7 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
 
     executed: Annotated[Count, counter(
         "Tuples executed, or calls of next_tuple", heron="__execute-count",
-        metric="executed_tuples", more="those that failed included",
+        metric="executed_tuples", more="including failed ones",
     )]  # fmt: skip
     acked: Annotated[Count, counter(
         "Tuples acked", heron="__ack-count", metric="acked_tuples",
@@ -119,30 +119,34 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
     )]  # fmt: skip
     expired: Annotated[Count, counter(
         "Tuples of a spout not acked in time", heron="__timeout-count", metric="expired_tuples",
-        more="within `topology.message.timeout.secs`; they are among the failed",
+        more="within `topology.message.timeout.secs`; included in `failed`",
     )]  # fmt: skip
     ticks: Annotated[Count, counter("Tick tuples executed")]
     ticks_left_out: Annotated[Count, counter(
-        "Ticks that were due while another one waited or ran, which stands for them",
-        more="a tick has no data, so none of them is a loss",
+        "Ticks merged with another tick that was waiting or running",
+        more="ticks have no data, so data is not lost",
     )] = 0  # fmt: skip
     errors: Annotated[Count, counter(
         "Exceptions of user code", heron="__error-count", metric="errors",
     )]  # fmt: skip
     callback_errors: Annotated[Count, net_count(
-        "Errors that fail no tuple", summed=Summed.EVER, metric="callback_errors",
-        more="in `next_tuple`, `ack`, `fail`, `activate`, `deactivate`, `on_finish`; they are among"
-        " the errors, which never fall; without abandoned calls that a restore has undone",
+        "Errors that did not fail a tuple", summed=Summed.EVER, metric="callback_errors",
+        more=(
+            "in `next_tuple`, `ack`, `fail`, `activate`, `deactivate`, `on_finish`; included in "
+            "the errors, which never decrease; without abandoned calls that a restore has undone"
+        ),
     )]  # fmt: skip
     calls_given_up: Annotated[Count, net_count(
         "Calls of a bolt about no single tuple that are abandoned",
-        more="ticks, windows, timers, `on_finish`; those that are no dead letters; they are among"
-        " the callback errors",
+        more=(
+            "ticks, windows, timers, `on_finish`, unless they became dead letters; included in "
+            "the callback errors"
+        ),
     )] = 0  # fmt: skip
     undeclared: Annotated[Count, net_count(
-        "Tuples that a bolt emitted although it declares no outputs",
+        "Tuples emitted by a bolt without declared outputs",
         metric="undeclared_tuples",
-        more="they are dropped, and the run is INCOMPLETE",
+        more="the tuples are dropped, and the run is INCOMPLETE",
     )] = 0  # fmt: skip
     fenced: Annotated[Count, counter(
         "Batches dropped because they were routed by an older physical plan",
@@ -156,15 +160,15 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
     unsaved: Annotated[Count, level(
         "Attributes that cannot be saved between batches of Spark", summed=Summed.NOW,
         metric="unsaved_attributes",
-        more="after a restart they are what `initialize` makes them",
+        more="after a restart they have their values from `initialize`",
     )] = 0  # fmt: skip
     forgotten: Annotated[Count, counter(
-        "Iterators and collections that a restart on Spark has reset",
+        "Iterators and collections reset by a restart on Spark",
         metric="forgotten_attributes",
         more="attributes of a component that could not be saved; the run is INCOMPLETE",
     )] = 0  # fmt: skip
     pending: Annotated[Count, level(
-        "Tuples of a spout that wait for their acks", summed=Summed.NOW,
+        "Tuples of a spout waiting for their acks", summed=Summed.NOW,
         heron="__pending-acked-count", metric="pending_tuples", more="0 in `ATMOST_ONCE`",
     )]  # fmt: skip
 
@@ -173,7 +177,7 @@ class InstanceNumbers(SummedNumbers, frozen=True, kw_only=True):
     """Numbers of an instance alone, and what user code has registered."""
 
     stuck_secs: Annotated[Amount, level(
-        "Seconds in one call of user code, if that is too long; else 0",
+        "Seconds in the current call of user code, if too long; else 0",
         more="longer than `topology.stuck.report.secs`",
     )]  # fmt: skip
     busy_secs: Annotated[Amount, counter(
@@ -183,14 +187,14 @@ class InstanceNumbers(SummedNumbers, frozen=True, kw_only=True):
         "Seconds of these under back-pressure, in the middle of a batch", summed=Summed.ALONE
     )] = 0.0  # fmt: skip
     cpu_share: Annotated[Amount, level(
-        "Cores that all its threads use", heron="__cpu-share", metric="cpu_cores"
+        "CPU cores used by all its threads", heron="__cpu-share", metric="cpu_cores"
     )] = 0.0  # fmt: skip
     memory_bytes: Annotated[Count, level(
-        "RAM, what it shares with others included", heron="__memory-bytes", metric="memory_bytes"
+        "RAM, including shared memory", heron="__memory-bytes", metric="memory_bytes"
     )] = 0  # fmt: skip
     unsendable: Annotated[Count, counter(
-        "Reports of its control thread that were dropped", summed=Summed.ALONE,
-        more="because its stream manager took none for so long that 1,024 waited",
+        "Dropped reports of its control thread", summed=Summed.ALONE,
+        more="because 1,024 reports waited for its stream manager",
     )] = 0  # fmt: skip
     fixed_state: bool = False
     """Whether it keeps state that belongs to this instance and cannot be divided: Heron's put()."""

@@ -78,8 +78,8 @@ __all__ = [
 SWITCH = "HERONPY_NATIVE"
 OFF = "0"
 COMPILED = "compiled"
-TURNED_OFF = f"Python: {SWITCH}={OFF} turns the compiled one off"
-NOT_BUILT = "Python: there is no extension for this Python"
+TURNED_OFF = f"Python: {SWITCH}={OFF} disables the compiled hot path"
+NOT_BUILT = "Python: the extension is not built for this Python"
 OF_ANOTHER_VERSION = "Python: the extension is of another version of the sources, build it again"
 NOT_IMPORTED = "Python: the extension cannot be imported: "
 MODULES: tuple[ModuleType, ...] = (

@@ -121,5 +121,5 @@ class Operation(Struct, frozen=True):
 
     def _moved(self, state: OperationState, **changes: Any) -> "Operation":
         if state not in NEXT_STATES[self.state]:
-            raise ValueError(f"a request that is {self.state} cannot become {state}")
+            raise ValueError(f"a request in state {self.state} cannot change to {state}")
         return replace(self, state=state, **changes)

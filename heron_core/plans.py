@@ -134,7 +134,7 @@ class Phase(StrEnum):
 
     RUNNING = "running", "spouts emit"
     DRAINING = "draining", "all spouts are finished, tuples may be in flight"
-    SAVING = "saving", "all input is processed, a checkpoint of that is taken"
+    SAVING = "saving", "all input is processed, its checkpoint is being taken"
     FINISHING = "finishing", "the bolts of one level run on_finish"
     COMMITTING = "committing", "all bolts have finished, the last checkpoint is taken"
     ENDED = "ended", "the topology has ended"

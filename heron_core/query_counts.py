@@ -4,15 +4,15 @@ from msgspec import Struct, structs
 
 MEANINGS = {
     "asked": "Queries taken; each ends as one of the next seven, or is under way",
-    "answered": "Answered by all instances that were asked",
-    "refused": "Of a state that is not there, or cannot be asked so",
+    "answered": "Answered by all instances",
+    "refused": "For a state that does not exist, or cannot be queried",
     "restarting": "An instance had no state at the time: it was starting, or being restored",
     "too_large": "The answer was above the limit",
-    "failed": "An instance could not read its state",
+    "failed": "Failed because an instance could not read its state",
     "moved": "The component was scaled meanwhile",
     "timed_out": "An instance had not answered in time",
     "overloaded": "Not taken, because 64 were in flight",
-    "late": "Answers of instances to queries that had ended",
+    "late": "Late answers, for queries that had ended",
 }
 """Name -> what is counted."""
 

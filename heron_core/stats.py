@@ -162,7 +162,7 @@ class InstanceStats(InstanceNumbers, frozen=True, kw_only=True):
     pid: int | None
     """None if it has not reported yet."""
     restarts: Annotated[int, level(
-        "Processes that it had before the present one", heron="__restarts", metric="restarts"
+        "Processes that ran before the present one", heron="__restarts", metric="restarts"
     )]  # fmt: skip
     emitted: Annotated[int, counter(
         "Tuples emitted by the present process", heron="__emit-count", metric="emitted_tuples",
@@ -175,27 +175,29 @@ class InstanceStats(InstanceNumbers, frozen=True, kw_only=True):
         "Tuples executed per second, between its last two reports", summed=Summed.NOW
     )]  # fmt: skip
     capacity: Annotated[float, level(
-        "Share of its time that the instance works", summed=Summed.MOST, heron="__capacity",
+        "Share of the time that the instance works", summed=Summed.MOST, heron="__capacity",
         metric="busy_ratio",
     )]  # fmt: skip
     queue_tuples: Annotated[int, level(
-        "Tuples that wait for the instance", summed=Summed.NOW, heron="__queue-tuples",
-        metric="queue_tuples", more="in its stream manager, or handed to it and not processed",
+        "Tuples queued for the instance", summed=Summed.NOW, heron="__queue-tuples",
+        metric="queue_tuples", more="in its stream manager, or received and not processed",
     )] = 0  # fmt: skip
     queue_bytes: Annotated[int, level(
-        "Bytes that wait for the instance", summed=Summed.NOW, heron="__queue-bytes",
+        "Bytes queued for the instance", summed=Summed.NOW, heron="__queue-bytes",
         metric="queue_bytes",
     )]  # fmt: skip
     queue_secs: Annotated[float, level(
-        "How long the instance needs for them", summed=Summed.MOST, heron="__queue-secs",
-        metric="queue_seconds", more="by its reports so far",
+        "Time that the instance needs for its queue", summed=Summed.MOST, heron="__queue-secs",
+        metric="queue_seconds", more="estimated from its reports",
     )] = 0.0  # fmt: skip
     received_bytes: Annotated[int, counter(
-        "From its stream manager", summed=Summed.ALONE, heron="__received-bytes",
-        metric="received_bytes", more="in messages of the data plane, by that one's process",
+        "Received from its stream manager", summed=Summed.ALONE, heron="__received-bytes",
+        metric="received_bytes", more=(
+            "in messages of the data plane, by the stream manager's process"
+        ),
     )] = 0  # fmt: skip
     sent_bytes: Annotated[int, counter(
-        "To its stream manager", summed=Summed.ALONE, heron="__sent-bytes", metric="sent_bytes"
+        "Sent to its stream manager", summed=Summed.ALONE, heron="__sent-bytes", metric="sent_bytes"
     )] = 0  # fmt: skip
     emitted_by_stream: Mapping[str, int] = field(default_factory=dict)
     executed_by_input: Mapping[str, int] = field(default_factory=dict)

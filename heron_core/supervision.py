@@ -119,7 +119,7 @@ def _decoded(body: bytes) -> PlanNotice:
     try:
         message = json.loads(body)
     except ValueError as error:
-        raise ProtocolError(f"a message that is not JSON: {error}") from None
+        raise ProtocolError(f"message is not JSON: {error}") from None
     if not isinstance(message, dict):
-        raise ProtocolError("a message that is not a JSON object")
+        raise ProtocolError("message is not a JSON object")
     return PlanNotice(message)

@@ -40,7 +40,7 @@ class Transitions(Generic[AnyState]):
 
     def begin(self, state: AnyState) -> AnyState:
         """The state; AssertionError if no machine begins in it."""
-        assert state in self.begins, f"{self.name} does not begin with {state.name}"
+        assert state in self.begins, f"{self.name} does not start in {state.name}"
         return state
 
     def follow(self, before: AnyState, to: AnyState) -> AnyState:

@@ -61,8 +61,8 @@ def check_native(topology: TopologySpec) -> None:
     mode = f"{config.RELIABILITY_MODE} is {config.EFFECTIVELY_ONCE}"
     if config.backpressure_mode(merged) == config.DROP:
         raise TopologyError(
-            f"{mode}, and {config.BACKPRESSURE_MODE} is {config.DROP}, which loses tuples: choose"
-            " one of them"
+            f"{mode}, but {config.BACKPRESSURE_MODE} is {config.DROP}, which loses tuples: "
+            "choose one of them"
         )
     cycle = in_cycles(topology.feeders)
     if cycle:
@@ -89,12 +89,12 @@ def _problems(topology: TopologySpec) -> Iterator[str]:
     yield from topology_name_problems(topology.name)
     components = topology.components
     if not any(component.is_spout for component in components):
-        yield f"topology {topology.name!r} has no spout; it needs at least one"
+        yield f"topology {topology.name!r} has no spout; at least one is needed"
     streams = sum(len(component.outputs) for component in components)
     if streams > STREAMS_MAX:
         yield (
-            f"topology {topology.name!r} has {streams:,} streams, of at most {STREAMS_MAX:,}: use "
-            "one stream with a field for what tells them apart"
+            f"topology {topology.name!r} has {streams:,} streams, more than {STREAMS_MAX:,}: use "
+            "one stream with a field that distinguishes its tuples"
         )
         return
     names = [component.name for component in components]
@@ -145,7 +145,7 @@ def _component_problems(component: ComponentSpec) -> Iterator[str]:
     label = component.label
     yield from _file_name_problems(label, component.name)
     if not component.class_path:
-        yield f"{label} has no class path; it must be MODULE.CLASS"
+        yield f"{label} has no class path; use MODULE.CLASS"
     par = component.parallelism
     if isinstance(par, bool) or not isinstance(par, int) or par < 1:
         yield f"{label}: parallelism must be a whole number of at least 1, not {shown(par)}"
@@ -167,9 +167,12 @@ def _file_name_problems(label: str, name: str) -> Iterator[str]:
     elif name.startswith("."):
         yield f"{label}: its name must not start with '.'"
     elif name == SYSTEM_COMPONENT:
-        yield f"{label}: its name is the engine's own; choose another"
+        yield f"{label}: the engine reserves its name; choose another"
     elif bad := _NOT_IN_FILE_NAMES.search(name):
-        yield f"{label}: its name must not contain {bad.group()!r}, as files are named after it"
+        yield (
+            f"{label}: its name must not contain {bad.group()!r}, because files are named after "
+            "the component"
+        )
     elif unfit := _unfit_in(name):
         yield f"{label}: its name must not {unfit}"
     elif len(name.encode()) > _NAME_BYTES_MAX:
@@ -188,7 +191,7 @@ def _stream_problems(label: str, stream: StreamSpec) -> Iterator[str]:
     if stream.types and len(stream.types) != len(stream.fields):
         yield (
             f"{label}: stream {stream.name!r} declares types for {len(stream.types)} of its "
-            f"{len(stream.fields)} fields; declare them for all of them or for none"
+            f"{len(stream.fields)} fields; declare types for all fields or for none"
         )
 
 
@@ -205,7 +208,10 @@ def _input_problems(
     stream = source.stream(spec.stream)
     if stream is None:
         hint = choices("streams", spec.stream, [known.name for known in source.outputs])
-        yield f"{label} reads {spec.stream!r} of {source.name!r}, which is not its stream; {hint}"
+        yield (
+            f"{label} reads {spec.stream!r} of {source.name!r}, which does not declare the "
+            f"stream; {hint}"
+        )
         return
     yield from _grouping_problems(f"{label}: input {source.name}:{stream.name}", spec, stream)
 
@@ -218,7 +224,7 @@ def _grouping_problems(label: str, spec: InputSpec, stream: StreamSpec) -> Itera
     if kind is GroupingKind.DIRECT and not stream.direct:
         yield f"{label} is grouped direct, so the stream must be declared with direct=True"
     if kind is GroupingKind.CUSTOM and not grouping.custom:
-        yield f"{label} is grouped custom, but there is no custom grouping object"
+        yield f"{label}: custom grouping needs a custom grouping object"
     if not kind.is_keyed:
         return
     if not grouping.fields:

@@ -20,7 +20,7 @@ def engine_text(version: str, protocol: int) -> str:
 def other_engine(who: str, version: str, protocol: int) -> str:
     """Why an engine of another protocol is refused, and the cure, in one line."""
     return (
-        f"{who} runs {engine_text(version, protocol)}, and this is "
-        f"{engine_text(VERSION, PROTOCOL)}; they do not understand each other: "
-        "`heronpy kill --savepoint` by the one, then `heronpy submit --from-savepoint` by the other"
+        f"{who} runs {engine_text(version, protocol)}, which is not compatible with "
+        f"{engine_text(VERSION, PROTOCOL)} here: run `heronpy kill --savepoint` with the old "
+        "version, then `heronpy submit --from-savepoint` with the new one"
     )

@@ -76,7 +76,10 @@ class ConsoleWriter:
                 self._has_caught_up()
 
     def _has_caught_up(self) -> bool:
-        text = f"({self._unshown} lines are not shown: nothing read them in time; the log has them)"
+        text = (
+            f"({self._unshown} lines skipped because the terminal was too slow; the log has all "
+            "lines)"
+        )
         if self._send(ConsoleStream.ERR, text, 0.0):
             self._unshown = 0
         return not self._unshown

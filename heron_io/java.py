@@ -98,7 +98,7 @@ def _problem(java: str) -> str | None:
         return f"{java} does not run ({error})"
     version = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)  # 8 is "1.8.0_402"
     if version is None:
-        return f"{java} -version does not tell a version"
+        return f"{java} -version does not print a version"
     return f"{java} is Java {version[1]}" if int(version[1]) < JAVA_VERSION_MIN else None
 
 

@@ -64,7 +64,7 @@ class _Channel:
                 else:
                     time.sleep(min(left, RECONNECT_SECS))
         if connection.unsent:
-            log.warning("%d messages did not leave this process", len(connection.unsent))
+            log.warning("%d messages were not sent", len(connection.unsent))
 
     def _follow(self, renewed: LocalConnection) -> None:
         """Take another connection, by which all that waits is sent."""
@@ -189,7 +189,7 @@ class ControlChannel(_Channel):
         if len(self._connection.unsent) >= UNSENT_CONTROL_MAX:
             self.dropped += 1
             if self.dropped == 1:
-                log.warning("the stream manager takes nothing: messages to it are dropped")
+                log.warning("the stream manager does not accept messages: dropping messages to it")
             return
         try:
             self._connection.send([data])

@@ -86,7 +86,7 @@ class LocalConnection:
     def _write(self, parts: "list[bytes | memoryview] | list[bytes]") -> list[bytes | memoryview]:
         """The rest of some parts that the kernel does not take."""
         if self._sock is None:
-            raise LocalConnectionEnded("there is no connection")
+            raise LocalConnectionEnded("not connected")
         some = parts if len(parts) <= _PARTS_MAX else [b"".join(parts)]
         try:
             written = self._sock.sendmsg(some, (), _FLAGS)
@@ -105,7 +105,7 @@ class LocalConnection:
 
         LocalConnectionEnded if the other end is gone and all that it sent is received."""
         if self._sock is None:
-            raise LocalConnectionEnded("there is no connection")
+            raise LocalConnectionEnded("not connected")
         buffer = self._reader.receive_buffer()
         try:
             count = self._sock.recv_into(buffer, 0, _DONT_WAIT)
@@ -115,7 +115,7 @@ class LocalConnection:
         except OSError as error:
             raise self._ended(str(error)) from error
         if not count:
-            raise self._ended("the other end is gone")
+            raise self._ended("the peer closed the connection")
         self.is_drained = count < len(buffer)
         messages = self._reader.take(count)
         if self._reader.error and not messages:

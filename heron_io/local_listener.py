@@ -127,7 +127,7 @@ class LocalListener:
         del self._unnamed[descriptor]
         try:
             if not data:
-                raise ProtocolError(f"a connection that ends after {unnamed.hello!r}")
+                raise ProtocolError(f"a connection that ended after {unnamed.hello!r}")
             name = parse_hello(unnamed.hello)
         except ProtocolError as error:
             if unnamed.hello:  # else its process died before it sent a byte
@@ -136,7 +136,7 @@ class LocalListener:
             unnamed.sock.close()
             return
         if name in self._connections:
-            self._cut(name, "its process has made another connection")
+            self._cut(name, "its process has opened another connection")
         self._names[descriptor] = name
         self._connections[name] = LocalConnection(unnamed.sock, self._scratch)
 
@@ -183,8 +183,8 @@ class LocalListener:
             self.errors.append(connection.error)
         if connection.unsent or connection.unfinished_bytes:
             log.info(
-                "the connection %r of task %d has ended (%s): %d messages for it and %d bytes of"
-                " one from it are dropped",
+                "the connection %r of task %d has ended (%s): dropped %d messages to the task "
+                "and %d bytes of a message from it",
                 name.channel.decode(),
                 name.task,
                 reason,

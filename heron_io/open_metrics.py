@@ -104,7 +104,7 @@ def exposition(families: Families, accept: str) -> tuple[bytes, str]:
 def _topologies(topologies: Topologies) -> Iterator[Metric]:
     labels = ("topology",)
     info = GaugeMetricFamily(
-        f"{PREFIX}topology_state", "1 for the state that the topology is in.",
+        f"{PREFIX}topology_state", "1 for the current state of the topology.",
         labels=("topology", "cluster", "environ", "role", "state"),
     )  # fmt: skip
     up = GaugeMetricFamily(
@@ -179,7 +179,7 @@ def _streams(topologies: Topologies) -> Iterator[Metric]:
         labels=(*COMPONENT_LABELS, "stream"),
     )  # fmt: skip
     executed = CounterMetricFamily(
-        f"{PREFIX}stream_executed_tuples", "Tuples executed by a bolt, by what it reads.",
+        f"{PREFIX}stream_executed_tuples", "Tuples executed by a bolt, by input stream.",
         labels=(*COMPONENT_LABELS, "source", "stream"),
     )  # fmt: skip
     for topology in topologies:
@@ -204,11 +204,15 @@ def _components_of(topology: ExposedTopology) -> Iterable[tuple[str, ComponentSt
 
 def _checkpoints(topologies: Topologies) -> Iterator[Metric]:
     age = GaugeMetricFamily(
-        f"{PREFIX}checkpoint_age_seconds", "Since the newest complete one began.",
+        f"{PREFIX}checkpoint_age_seconds", (
+            "Seconds since the start of the newest complete checkpoint."
+        ),
         labels=("topology",),
     )  # fmt: skip
     size = GaugeMetricFamily(
-        f"{PREFIX}checkpoint_size_bytes", "Of the newest complete one.", labels=("topology",)
+        f"{PREFIX}checkpoint_size_bytes",
+        "Size of the newest complete checkpoint.",
+        labels=("topology",),
     )
     failed = CounterMetricFamily(
         f"{PREFIX}checkpoint_failures", "Since this topology master serves.", labels=("topology",)
@@ -226,7 +230,7 @@ def _checkpoints(topologies: Topologies) -> Iterator[Metric]:
 def _live_queries(topologies: Topologies) -> Metric:
     family = CounterMetricFamily(
         f"{PREFIX}topology_live_queries",
-        "Live queries of state by what has become of them, since the topology master began.",
+        "Live queries of state by outcome, since the start of the topology master.",
         labels=("topology", "outcome"),
     )
     for topology in topologies:

@@ -291,8 +291,8 @@ def _newest(
             where = f"{url}/{topology}/{number}"
             return folder, description_from_json(folder.description(), where)
     raise UsageError(
-        f"{topology} has no completed checkpoint, and there is no folder of that name: name a"
-        f" savepoint's folder, or a topology that runs in {keys.EFFECTIVELY_ONCE}"
+        f"{topology} has no completed checkpoint, and is not a folder: name a savepoint's "
+        f"folder, or a topology that runs in {keys.EFFECTIVELY_ONCE}"
     )
 
 
@@ -316,6 +316,6 @@ def _named(description: Description, where: str, name: str) -> tuple[str, str]:
     components = [each for each in description.components if f"{name}.".startswith(f"{each}.")]
     if not components:
         known = first_of(description.components)
-        raise UnknownState(f"{where} has no component of {name!r:.200} (it has: {known})")
+        raise UnknownState(f"{where} has no component {name!r:.200} (its components: {known})")
     component = max(components, key=len)
     return component, name[len(component) + 1 :] or PUT

@@ -105,10 +105,10 @@ def write_savepoint(url: str, states: Sequence[NewState], plan: SavepointPlan) -
 def _check(states: Sequence[NewState]) -> None:
     names = [state.name for state in states]
     if not names:
-        raise UsageError("a savepoint has one state at least")
+        raise UsageError("a savepoint needs at least one state")
     for state in states:
         if names.count(state.name) > 1:
-            raise UsageError(f"{state.name} is given twice")
+            raise UsageError(f"duplicate state {state.name}")
         if state.kind not in READABLE or (state.kind is StateKind.PLAIN) != (state.state == PUT):
             raise UsageError(
                 f"{state.name} cannot be a {state.kind} state: the kinds are value, list, map and"
@@ -173,7 +173,7 @@ def _fill(backends: Sequence[StateBackend], state: NewState) -> int:
             table = tables[at]
             sub = _sub(state, entry, table.last(entry.key))
             if table.get(entry.key, sub) is not ABSENT:
-                raise UsageError(f"{_where(state, entry)} is given twice")
+                raise UsageError(f"duplicate entry {_where(state, entry)}")
             table.put(entry.key, entry.value, sub)
         except (StateError, TypeError) as error:
             raise UsageError(f"{_where(state, entry)} cannot be deadlines_there: {error}") from None

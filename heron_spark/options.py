@@ -71,4 +71,4 @@ class SparkOptions:
             raise UsageError(f"--batch-secs must be more than 0, not {self.batch_secs}")
         for key, _ in self.config:
             if not key.startswith("spark."):
-                raise UsageError(f"--spark-config {key!r}: a key of Spark begins with spark.")
+                raise UsageError(f"--spark-config {key!r}: Spark's keys start with spark.")

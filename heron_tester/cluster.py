@@ -406,8 +406,8 @@ class TesterCluster:
                     return False
                 names = ", ".join(f"{each.name}[{each.task}]" for each in busy)
                 raise TesterError(
-                    f"{names} is not idle after {self.wait_secs:g} real seconds"
-                    " (wait_secs= sets the limit; run(wait_secs=…) waits and goes on)"
+                    f"{names} is not idle after {self.wait_secs:g} real seconds (wait_secs= sets "
+                    "the limit; run(wait_secs=…) continues waiting)"
                 )
             self._called.wait(min(left, _POLL_SECS))
             self._called.clear()

@@ -322,8 +322,7 @@ def _what_runs(component: Any, has_inputs: bool) -> tuple[bool, str, dict[str, A
     is_spout = hasattr(component, "next_tuple")
     if not is_spout and not has_inputs:
         raise UsageError(
-            f"{component.__name__} is a bolt: name what it reads, as in"
-            " inputs={'words': ['word']}"
+            f"{component.__name__} is a bolt: name its inputs, as in inputs={{'words': ['word']}}"
         )
     name = f"{component.__name__}_{_numbers()}"
     fixtures.tested_classes[name] = component

@@ -204,7 +204,7 @@ class Watch:
         from heron_instance.emit.frames import record_batches  # it needs pyarrow
 
         spec = self._spec.stream(stream)
-        assert spec is not None, "the emit before has looked for it"
+        assert spec is not None, "emit() has checked the stream"
         batches = record_batches(frame, spec, self._name)
         return [values for batch in batches for values in rows_of(batch)]
 

@@ -68,7 +68,9 @@ def make_jar(project: LeinProject, folder: str, *, standalone: bool) -> str:
     """The path of the jar; HeronError for a project without its resources."""
     root = os.path.join(folder, project.resources)
     if not os.path.isdir(root):
-        raise HeronError(f"{root} is not there: `sparse jar` and `sparse submit` make it")
+        raise HeronError(
+            f"{root} does not exist: `sparse jar` and `sparse submit` create the folder"
+        )
     ending = "-standalone.jar" if standalone else ".jar"
     path = os.path.join(folder, project.target, f"{project.name}-{project.version}{ending}")
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -92,8 +94,8 @@ def run(words: Sequence[str], folder: str) -> list[str]:
     """Carry out a command; the lines of its answer. HeronError for what needs a JVM."""
     if not words or words[0] not in ("clean", "jar", "uberjar", "deps", "version"):
         raise UsageError(
-            f"lein {' '.join(words)}: this stand-in for Leiningen knows clean, jar, uberjar, deps"
-            " and version; run a project by `heronpy run`"
+            f"lein {' '.join(words)}: the stand-in for Leiningen has only clean, jar, uberjar, "
+            "deps and version; run a project with `heronpy run`"
         )
     if words[0] == "version":
         return [f"Leiningen {VERSION} (a stand-in of heronpy, without a JVM)"]
@@ -101,7 +103,7 @@ def run(words: Sequence[str], folder: str) -> list[str]:
         with open(os.path.join(folder, PROJECT_FILE), encoding="utf-8") as file:
             project = read_project(file.read())
     except FileNotFoundError:
-        raise UsageError(f"there is no {PROJECT_FILE} in {folder}") from None
+        raise UsageError(f"{folder} has no {PROJECT_FILE}") from None
     if words[0] == "deps":
         tree = dict(project.dependencies)
         return [f' [{CORE} "{tree.get(CORE, DEFAULT_CORE_VERSION)}"]']
@@ -110,8 +112,8 @@ def run(words: Sequence[str], folder: str) -> list[str]:
         return []
     if java := project.java(folder):
         raise HeronError(
-            f"{project.name} has parts for a JVM ({', '.join(java)}): this stand-in for"
-            " Leiningen leaves nothing out, so take them out or use Leiningen"
+            f"{project.name} has parts for a JVM ({', '.join(java)}), which the stand-in for "
+            "Leiningen cannot build: remove the parts or use Leiningen"
         )
     return [f"Created {make_jar(project, folder, standalone=words[0] == 'uberjar')}"]
 

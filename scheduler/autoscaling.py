@@ -83,7 +83,7 @@ class Autoscaling:
         scaler.moved(reason, now)
         if reason and self._decision is not None:
             secs = scaler.cool_until - now
-            self._say(f"not done: {self._decision.what}", f"{reason}; none for {secs:.0f} s")
+            self._say(f"not applied: {self._decision.what}", f"{reason}; none for {secs:.0f} s")
 
     def _observe(self, scaler: Autoscaler, now: float) -> None:
         try:

@@ -123,8 +123,8 @@ def carried(store: StateStore, name: str, kind: OperationKind) -> HeronError:
     except ProtocolError as error:
         return HeronError(f"{error}: delete {carrier_path(name, kind)}")
     who = "its command has just ended" if carrier is None else str(carrier)
-    then = "" if kind is OperationKind.RESTART else f", and the next {kind} takes it up"
+    then = "" if kind is OperationKind.RESTART else f", and the next {kind} resumes the request"
     return HeronError(
-        f"{article} {kind} of {name} is under way ({who}): wait until it is done, or end its "
+        f"{article} {kind} of {name} is under way ({who}): wait for its end, or stop its "
         f"command{then}"
     )

@@ -44,7 +44,7 @@ AGAIN_SECS = 5.0
 ENDED_SECS = 2 * CONTAINER_SHUTDOWN_SECS
 """What containers get to end without their scheduler; those that are still there after it are
 recognised by their stream managers' and masters' successors, and end then."""
-PREDECESSOR = "ended with its scheduler, which was killed"
+PREDECESSOR = "stopped because its scheduler was killed"
 
 
 class Guarded(Struct, frozen=True):
@@ -64,7 +64,7 @@ def guardian_job(guarded: Guarded) -> ProcessSpec:
 
     def main(link: SupervisorLink) -> int:
         _wait_for_the_end(guarded, link)
-        log.warning("the scheduler was killed: its guardian takes its place")
+        log.warning("the scheduler was killed: its guardian takes over")
         os.close(link.lifeline)
         setproctitle(f"heron: scheduler ({name})")
         return _take_over(guarded)
@@ -117,7 +117,7 @@ def _take_over(guarded: Guarded) -> int:
         try:
             with open_store(submission.store_url) as store:
                 if not is_of(guarded.node, store.get(scheduler_path(name))):
-                    log.warning("the topology is gone, or another scheduler has it")
+                    log.warning("the topology has ended, or another scheduler runs it")
                     return ExitCode.SUPERSEDED
                 packing = read_packings(store, name).current
             break

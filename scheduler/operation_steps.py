@@ -262,7 +262,7 @@ class OperationSteps(Struct, frozen=True):
         """Give the update up that is under way, and wait until all is as before; HeronError if none
         is, or if tuples are processed by the new plan already."""
         if not _is_under_way(self.client.stats()):
-            raise HeronError(f"no update of {self.name} is under way, and none waits for its time")
+            raise HeronError(f"{self.name} has neither a running nor a scheduled update")
         asked = containers_of(self.stored_plan(), self._running_plan())
         self.client.ask("cancel", {"reason": f"cancelled by {requester}"})
         heard_at = self.clock()
@@ -344,7 +344,7 @@ class OperationSteps(Struct, frozen=True):
             elif self.clock() - heard_at > SILENT_SECS:
                 raise HeronError(
                     f"the topology master of {self.name} does not answer any more; its successor "
-                    f"goes on with the update: look at `heronpy stats {self.name}`"
+                    f"resumes the update: see `heronpy stats {self.name}`"
                 )
             else:
                 yield OperationProgress(WAITING_FOR_MASTER)
@@ -353,7 +353,7 @@ class OperationSteps(Struct, frozen=True):
         late_at = self.clock() + STORED_SECS
         while reason or self._running_plan() != target:
             if reason or self.clock() > late_at:
-                reason = last.reason or "another one came between"
+                reason = last.reason or "another update came in between"
                 reason += f" ({waiting})" * bool(waiting and last.reason)
                 raise UpdateAborted(f"{self.name} is not updated: {reason}")
             yield OperationProgress()

@@ -84,7 +84,7 @@ def _write(home: Home, name: str, outcome: Mapping[str, Any]) -> None:
             json.dump(outcome, file)
         os.replace(f"{path}.new", path)
     except OSError as error:
-        log.error("how the run ended could not be written: %s", error)
+        log.error("the outcome of the run could not be written: %s", error)
 
 
 def _known(submission: Submission) -> tuple[dict[str, Any], PackingPlan]:

@@ -98,7 +98,7 @@ class OwnNodes:
         if stored is None:
             return
         if not isinstance(stored, dict) or not stored.keys() >= set(IDENTITY):
-            log.warning("%s was not a scheduler's node: it is written again", path)
+            log.warning("%s was not a scheduler's node: rewriting the node", path)
             self.store.put(path, self._registry.value(path))
             return
         if not is_of(self.announced.scheduler, stored):
@@ -112,4 +112,4 @@ class OwnNodes:
             raise self._taken()
 
     def _taken(self) -> NameTaken:
-        return NameTaken("its nodes were removed, and another topology has its name now")
+        return NameTaken("its nodes were removed, and another topology uses its name now")

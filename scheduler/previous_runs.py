@@ -55,7 +55,7 @@ class PreviousRun(Struct, frozen=True):
 
     def __str__(self) -> str:
         if not self.checkpoint:
-            return "the states that its components saved last"
+            return "the last saved states of its components"
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.at))
         return f"checkpoint {self.checkpoint} of {at}"
 
@@ -73,7 +73,7 @@ def previous_run_of(
     if newest and not takes:
         raise _other_mode(topology, f"checkpoint {newest}", keys.EFFECTIVELY_ONCE)
     if runs and not saves:
-        raise _other_mode(topology, "states that its components have saved", keys.ATLEAST_ONCE)
+        raise _other_mode(topology, "the saved states of its components", keys.ATLEAST_ONCE)
     try:
         if newest:
             return _checkpoint(topology, packing, files, node, newest)
@@ -98,8 +98,8 @@ def _other_mode(topology: TopologySpec, what: str, mode: str) -> UsageError:
     name, key = topology.name, keys.RELIABILITY_MODE
     now = keys.reliability(keys.with_defaults(topology.config))
     return UsageError(
-        f"a run of {name} has left {what}, which {now} does not use: -o {key}={mode} resumes from "
-        f"it, {FRESH_HINT}"
+        f"a previous run of {name} left {what}, which {now} does not use: -o {key}={mode} "
+        f"resumes from there, {FRESH_HINT}"
     )
 
 
@@ -177,9 +177,8 @@ def _own_states(
     if changed:
         names = ", ".join(changed)
         raise HeronError(
-            f"{folder.path} has what the components of {topology.name} have saved, and it is by "
-            f"tasks, which are others now for {names}: give all components the parallelism that "
-            "they had"
+            f"{folder.path} has the saved states of {topology.name} by task, but the tasks of "
+            f"{names} have changed: restore the previous parallelism of all components"
         )
     return PreviousRun(folder.path, run=run)
 

@@ -90,7 +90,7 @@ def fresh_start(submission: Submission) -> str:
         check_presence(name, files, node)
         newest, runs = max(files.numbers(name), default=0), files.runs(name)
     except HeronError as error:
-        return f"what previous runs of {name} have left stays where it is: {error}"
+        return f"the remains of previous runs of {name} stay in place: {error}"
     if not newest and not runs:
         return ""
     folder = files.checkpoint(name, newest).path
@@ -100,7 +100,8 @@ def fresh_start(submission: Submission) -> str:
     if not newest:
         return f"{name} starts from scratch: the states that previous runs have left are removed"
     return (
-        f"{name} starts from scratch and leaves {folder}: --from-savepoint {folder} begins with it"
+        f"{name} starts from scratch and keeps {folder}: start from it with --from-savepoint "
+        f"{folder}"
     )
 
 
@@ -225,8 +226,8 @@ def _taken(name: str, node: dict[str, Any]) -> NameInUse:
     pid, host = node.get("pid"), node.get("host")
     who = f"on cluster {node['cluster']}" if "cluster" in node else f"scheduler pid {pid}"
     return NameInUse(
-        f"a topology called {name!r} is running already ({who}, submitted on {host}): "
-        f"choose another name with -N, or `heronpy kill {name}`"
+        f"topology {name!r} is already running ({who}, submitted on {host}): choose another name "
+        f"with -N, or `heronpy kill {name}`"
     )
 
 
@@ -362,7 +363,7 @@ def _end_states(store: StateStore, name: str, is_over: bool) -> None:
             check_presence(name, files, node)
             leave(name, files)
     except HeronError as error:
-        log.warning("%s: what its next run begins with is not written down: %s", name, error)
+        log.warning("%s: the start of its next run is not recorded: %s", name, error)
 
 
 def _forget_unused(

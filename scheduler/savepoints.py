@@ -236,7 +236,7 @@ def read_savepoint(
     config = keys.with_defaults(topology.config)
     if not keys.takes_checkpoints(config):
         raise UsageError(
-            f"{topology.name} does not run in {keys.EFFECTIVELY_ONCE}, so it cannot begin with a "
+            f"{topology.name} does not run in {keys.EFFECTIVELY_ONCE}, so it cannot start from a "
             f"savepoint: -o {keys.RELIABILITY_MODE}={keys.EFFECTIVELY_ONCE}"
         )
     files = open_checkpoint_store(url)

@@ -41,7 +41,7 @@ def remove_sockets(folder: object) -> None:
     if isinstance(folder, str) and is_sockets_folder(folder):
         shutil.rmtree(folder, ignore_errors=True)
     elif folder and (not isinstance(folder, str) or os.path.lexists(folder)):
-        log.warning("%r is not a folder for sockets of this user: it is left alone", folder)
+        log.warning("%r is not a socket folder of this user: not removed", folder)
 
 
 def is_sockets_folder(path: str) -> bool:

@@ -62,7 +62,7 @@ class Upgrade(Struct, frozen=True):
                 continue
             begun = result.get(REPLACING)
             if begun is not None and begun["container"] == container:
-                replacing = from_json(_Replacing, begun, "the container that is replaced")
+                replacing = from_json(_Replacing, begun, "the container to be replaced")
             else:
                 replacing = yield from self._chosen(container)
                 yield OperationProgress(result={REPLACING: to_json(replacing)})

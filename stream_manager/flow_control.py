@@ -301,12 +301,12 @@ class FlowControl:
                     and queue.queued_work <= self._high_tuples
                 )
                 assert named or unsent or has_capacity, f"{task} is a cause"
-            assert unsent or not queue.is_ready, f"a message for {task} waits for nothing"
+            assert unsent or not queue.is_ready, f"a message for {task} has no reason to wait"
             is_watched = queue.waiting.is_watched
-            assert unsent or is_watched or not queue.is_open, f"{task} would wait for nothing"
+            assert unsent or is_watched or not queue.is_open, f"{task} would wait without a reason"
         for container, peer in self._state.peers.items():
             unsent = container in self._peers_to_send
-            assert unsent or not peer.is_ready, f"{container} waits for nothing"
+            assert unsent or not peer.is_ready, f"{container} waits without a reason"
             named_there = self._pressure.named_by(container)
             assert not named_there or peer.waiting_bytes > self._low_bytes
             if named_there or (peer.blocked and peer.waiting_bytes > self._high_bytes):

@@ -46,7 +46,7 @@ class GateState(MachineState):
     """Of the way into the queue of one instance."""
 
     OPEN = "all messages pass"
-    ALIGNING = "messages behind the barriers that have arrived are held back"
+    ALIGNING = "messages that follow the received barriers are blocked"
 
 
 TRANSITIONS = Transitions(
@@ -153,7 +153,7 @@ class InstanceGate:
         assert bool(self._arrived) == bool(self.aligning), "barriers of no checkpoint"
         is_aligning = self.state is GateState.ALIGNING
         assert is_aligning is bool(self.aligning), f"{self.state.name}, aligning {self.aligning}"
-        assert self.aligning or not self._blocked, "held back for nothing"
+        assert self.aligning or not self._blocked, "blocked without a reason"
         assert all(source in self._arrived for source, _, _ in self._blocked), "held back too early"
         assert self.blocked_bytes == sum(size_of(frames) for _, _, frames in self._blocked)
         assert self.blocked_tuples == sum(items_of(frames) for _, _, frames in self._blocked)
@@ -282,8 +282,8 @@ class Gates:
         number, size = gate.aligning, gate.blocked_bytes
         self._state.note("alignment aborted", task=task, checkpoint=number)
         reason = (
-            f"{size:,} bytes came behind the barriers of some of its sources before those of the "
-            "others: they are too far behind"
+            f"{size:,} bytes arrived after the barriers of some sources and before those of the "
+            "others: the slow sources are too far behind"
         )
         out.append(events.ToMaster(CheckpointFailed(task, number, reason)))
         self._pass(task, gate.abort(), out)

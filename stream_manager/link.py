@@ -64,7 +64,7 @@ class LinkState(MachineState):
     IDLE = "no message is kept"
     WAITING = "messages are kept, an acknowledgement is expected"
     PROBING = "a probe is under way, the next follows with a longer interval"
-    RESTARTED = "the numbers begin at 1 in a new generation, the kept messages are lost"
+    RESTARTED = "the numbers start at 1 in a new generation, the retained messages are lost"
 
 
 IDLE, WAITING = LinkState.IDLE, LinkState.WAITING

@@ -58,7 +58,7 @@ class LocalSender:
             while each.messages and self._listener.send(name, each.messages[0]):
                 each.messages.popleft()
             if each.messages and now >= each.retries_end_at:
-                log.info("dropped %d messages for a process that is gone", len(each.messages))
+                log.info("dropped %d messages for an ended process", len(each.messages))
                 each.messages.clear()
             if not each.messages:
                 del self._pending[name]

@@ -107,7 +107,7 @@ class MasterLink:
         if self._is_broken:
             self._was_broken = True
         elif self._was_broken:
-            log.info("the connection to the topology master is there again")
+            log.info("reconnected to the topology master")
             self._put(self._session.reconnected())
 
     def _taken(self, frames: Frames, now: float) -> bytes | None:

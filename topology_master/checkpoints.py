@@ -53,18 +53,18 @@ class CheckpointState(MachineState):
     """How far a checkpoint is."""
 
     NUMBERED = "its number is being stored"
-    UNDER_WAY = "it is triggered, and instances store their states"
-    CHECKING = "all states are stored, the master looks whether it can read them"
+    UNDER_WAY = "the checkpoint is triggered, and instances store their states"
+    CHECKING = "all states are stored, the master checks that it can read them"
     """A host whose disk is not mounted has its states where other hosts cannot read them."""
     COMPLETING = "the master sees all states, the completion is being stored"
-    COMPLETE = "all components are told"
-    ABORTED = "its states are discarded with the next completion"
+    COMPLETE = "all components are notified"
+    ABORTED = "its states are deleted at the next completion"
 
 
-ABORTION = "it has failed, is late, or all are restored"
+ABORTION = "failed, timed out, or all instances are restored"
 TRANSITIONS = Transitions(
     "a checkpoint",
-    begins={CheckpointState.NUMBERED: "the interval is over, or one is requested"},
+    begins={CheckpointState.NUMBERED: "the interval has passed, or a checkpoint is requested"},
     after={
         CheckpointState.NUMBERED: {
             CheckpointState.UNDER_WAY: "its number is stored",
@@ -76,10 +76,12 @@ TRANSITIONS = Transitions(
         },
         CheckpointState.CHECKING: {
             CheckpointState.COMPLETING: "the master sees all states",
-            CheckpointState.ABORTED: f"it does not, or {ABORTION}",
+            CheckpointState.ABORTED: f"the check fails, or {ABORTION}",
         },
         CheckpointState.COMPLETING: {
-            CheckpointState.COMPLETE: "the completion is stored, or all are restored from it",
+            CheckpointState.COMPLETE: (
+                "the completion is stored, or all instances are restored from the checkpoint"
+            ),
         },
     },
 )
@@ -446,9 +448,9 @@ class Checkpoints:
         assert numbers == sorted(set(numbers), reverse=True), f"not newest first: {numbers}"
         assert max(numbers, default=0) <= self.latest, "complete before it had a number"
         assert len(numbers) <= self._options.checkpoints_retained, "too many are retained"
-        assert not self._garbage & set(numbers), "what is retained is to be discarded"
+        assert not self._garbage & set(numbers), "retained states are about to be deleted"
         if self.pending is not None:
-            assert self.pending.number == self.latest, "an older one is under way"
+            assert self.pending.number == self.latest, "an older checkpoint is under way"
             assert self.pending.left <= tasks, "a checkpoint waits for a stranger"
             states = CheckpointState.CHECKING, CheckpointState.COMPLETING
             is_stored = self.pending.state in states

@@ -61,7 +61,9 @@ class Commands:
 
     def _set_state(self, state: str, now: float, out: Out) -> dict[str, Any]:
         if self._life.termination.phase is Phase.ENDED:
-            raise HeronError(f"{self._life.topology.name} has ended: it cannot become {state}")
+            raise HeronError(
+                f"{self._life.topology.name} has ended: the state cannot change to {state}"
+            )
         changed = self._life.set_state(state, now, out)
         return {"state": state, "changed": changed}
 
@@ -82,9 +84,9 @@ class Commands:
             why = f"{RELIABILITY_MODE} is not {EFFECTIVELY_ONCE}"
             raise HeronError(f"{name} takes no checkpoints: {why}")
         if self._life.draining:
-            raise HeronError(f"{name} is being killed: it takes no more checkpoints")
+            raise HeronError(f"{name} is being killed: checkpoints are no longer taken")
         if self._life.termination.phase not in (Phase.RUNNING, Phase.DRAINING):
-            raise HeronError(f"{name} is at its end: it takes no more checkpoints")
+            raise HeronError(f"{name} is ending: checkpoints are no longer taken")
         secs = arguments.get("hold_secs", 0)
         quiet_secs = float(secs) if isinstance(secs, int | float) else 0.0
         tasks = self._life.plan.packing.instances.keys() if arguments.get("is_aligned") else ()

@@ -233,7 +233,7 @@ class TopologyMaster:
     def master_began(self, predecessor: str, now: float) -> None:
         """This master serves from now on; how the one before ended, if there was one here."""
         if predecessor:
-            what = f"another topology master took over: the one before {predecessor}"
+            what = f"another topology master took over from {predecessor}"
             kind = EventKind.RESTART if predecessor.startswith(ENDED_IN_ORDER) else EventKind.CRASH
             self._life.incidents.record(now, kind, what, container=MASTER_CONTAINER)
 
@@ -419,7 +419,7 @@ class TopologyMaster:
             self._life.updates.take(message, self.epoch)
             self._life.advance_update(now, out)
         elif isinstance(message, messages.UpdateAnswer) or message.task not in self._life.tasks:
-            raise ProtocolError(f"a state of no task of this topology: {message!r:.100}")
+            raise ProtocolError(f"the state of an unknown task: {message!r:.100}")
         elif message.task in self._life.plan.packing.instances:  # or else it was scaled away
             self._life.take_checkpoint_message(once, message, now, out)
 

@@ -113,20 +113,20 @@ class EffectivelyOnce:
         """What a person can do about a restore that fails."""
         match self.recovery.trouble:
             case RestoreTrouble.AWAY:
-                return "it is tried until the checkpoint store is back: make it reachable"
+                return "make the checkpoint store reachable; the restore is retried"
             case RestoreTrouble.REFUSED:
-                return "it is tried again: correct the code that does not take it"
+                return "fix the code that rejects the state; the restore is retried"
             case RestoreTrouble.DAMAGED | RestoreTrouble.GONE:
                 return self._remedy_of_loss(topology)
 
     def _remedy_of_loss(self, topology: str) -> str:
         older = self.checkpoints.numbers()[1:2]
-        put_back = "it is tried again: put the file back"
+        put_back = "put the file back (the restore is retried)"
         if not older:
-            return f"{put_back}; there is no older checkpoint"
+            return f"{put_back}; an older checkpoint does not exist"
         command = f"heronpy restore {topology} --checkpoint {older[0]}"
-        cost = f"what sinks have committed since checkpoint {older[0]} is committed again then"
-        return f"{put_back}, or restore an older one by `{command}`: {cost}"
+        cost = f"sinks will repeat the output that they committed after checkpoint {older[0]}"
+        return f"{put_back}, or restore an older checkpoint with `{command}`: {cost}"
 
     def missing(self, tasks: Set[int]) -> set[int]:
         """The tasks for whose state all wait: to be restored, or else to be stored."""

@@ -22,7 +22,7 @@ from heron_core.wire.messages import InstanceReplaced, PauseStatistics
 
 PAUSE_EVENT_SECS = 5.0
 """Back-pressure comes and goes many times a second; a pause that lasts so long is an event."""
-LOST_QUEUES = "what its queues held is lost, or has failed"
+LOST_QUEUES = "the tuples in its queues are lost, or have failed"
 """What the end of a stream manager costs."""
 NAMED_MAX = 4
 """Paused instances that are named; the rest is a number."""
@@ -89,10 +89,10 @@ class Incidents:
             return
         costs = []
         if message.lost:
-            costs.append(f"up to {message.lost:,} deliveries that it had taken are lost")
+            costs.append(f"up to {message.lost:,} received deliveries are lost")
         if message.failed:
             tuples = "tuple has" if message.failed == 1 else "tuples have"
-            costs.append(f"{message.failed:,} tracked {tuples} failed that it had taken")
+            costs.append(f"{message.failed:,} received tracked {tuples} failed")
         self.record(
             now,
             _kind_of(message.reason),
@@ -118,7 +118,7 @@ class Incidents:
             self._stuck[task] = secs
         if secs and before is None:
             what = f"is busy in one call of user code for {secs:.0f} s"
-            why = f"{instance_name(packing, task)}'s log has its stack"
+            why = f"the stack is in the log of {instance_name(packing, task)}"
             self.record(now, EventKind.STUCK, what, why, instance=(task, packing))
         elif before is not None and not secs:
             del self._stuck[task]
@@ -153,7 +153,7 @@ class Incidents:
     ) -> None:
         """Which of the registered stream managers have been silent for too long."""
         for container in sorted(silent - self._silent):
-            why = f"nothing was heard of its stream manager for {silent_secs:.0f} s"
+            why = f"its stream manager was silent for {silent_secs:.0f} s"
             instances = [
                 instance_name(packing, task)
                 for task, where in packing.container_of.items()

@@ -373,7 +373,7 @@ class Lifecycle:
     def start_update(self, target: PackingPlan, now: float, out: Out) -> int:
         """Begin an update to another plan; its number, or HeronError if that cannot be."""
         self._carry_out(self.updates.start(target, self.view, now), now, out)
-        what = f"update {self.updates.number} begins"
+        what = f"update {self.updates.number} starts"
         why = changes_between(self.plan.packing, target)
         self.incidents.record(now, EventKind.RESCALE, what, why)
         return self.updates.number

@@ -140,7 +140,9 @@ class Membership:
     def validate(self, expected: Set[int]) -> None:
         """AssertionError if something holds that never may; `expected`: containers of all plans."""
         assert self.registered.keys() <= expected, "a stream manager of no container"
-        assert self._heard_at.keys() == self.registered.keys(), "heard of others than registered"
+        assert self._heard_at.keys() == self.registered.keys(), (
+            "notified of an unregistered process"
+        )
         assert self._candidates.keys() <= self.registered.keys(), "a candidate for a free container"
         for container, holder in self.registered.items():
             assert holder.registration.container == container, "registered for another container"

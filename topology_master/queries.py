@@ -48,13 +48,13 @@ class QuestionState(MachineState):
     """How far a question is."""
 
     ASKED = "asked, the answers of some instances are expected"
-    ANSWERED = "answered by all instances that were asked"
-    REFUSED = "the state is not there, or cannot be asked so"
+    ANSWERED = "answered by all instances"
+    REFUSED = "the state does not exist, or cannot be queried by key"
     RESTARTING = "an instance has no state at present"
     TOO_LARGE = "the answer is too large"
     FAILED = "an instance could not read its state"
-    MOVED = "the component has other tasks now"
-    TIMED_OUT = "its time-out has passed"
+    MOVED = "the tasks of the component have changed"
+    TIMED_OUT = "the query timed out"
 
 
 QUESTION = Transitions(
@@ -62,10 +62,10 @@ QUESTION = Transitions(
     {QuestionState.ASKED: "a client asks, and fewer than QUERIES_MAX questions are in flight"},
     {
         QuestionState.ASKED: {
-            QuestionState.ASKED: "an instance answers, others have not yet",
+            QuestionState.ASKED: "an instance answers, others are still pending",
             QuestionState.ANSWERED: "the last instance answers",
-            QuestionState.REFUSED: "an instance keeps no such state",
-            QuestionState.RESTARTING: "an instance says so, or its process is replaced",
+            QuestionState.REFUSED: "an instance does not have the state",
+            QuestionState.RESTARTING: "an instance reports a failure, or its process is replaced",
             QuestionState.TOO_LARGE: "an instance says so, or all answers together are",
             QuestionState.FAILED: "an instance says so",
             QuestionState.MOVED: "the plan has changed the tasks of the component",
@@ -257,7 +257,7 @@ class _Asked:
         elif self.map_key:
             raise HeronError("a map key needs the key whose map it is of")
         if self.key and self.prefix:
-            raise HeronError("a key and a prefix exclude each other: give one of them")
+            raise HeronError("key and prefix exclude each other: give one of them")
 
     def those_of(self, tasks: tuple[int, ...]) -> tuple[int, ...]:
         """The tasks that are asked, of those of the component."""
@@ -334,8 +334,8 @@ def _reason(question: _Question, message: StateAnswered, packing: PackingPlan) -
         return _restarting(_instance(packing, message.task))
     if message.outcome is QueryOutcome.STATELESS:
         return (
-            f"{question.component} keeps no state: a component has one that declares states, or has"
-            " init_state"
+            f"{question.component} is stateless: only a component that declares states, or has "
+            "init_state, can be queried"
         )
     if message.outcome is QueryOutcome.TOO_LARGE:
         return _too_large(message.reason)

@@ -51,7 +51,7 @@ TRANSITIONS = Transitions(
     after={
         RestoreState.RESTORING: {
             RestoreState.RELEASED: "all instances have their states",
-            RestoreState.BACKING_OFF: "an instance cannot have its state",
+            RestoreState.BACKING_OFF: "an instance cannot restore its state",
             RestoreState.RESTORING: "a new epoch: once more, with the newest checkpoint",
         },
         RestoreState.BACKING_OFF: {
@@ -188,7 +188,7 @@ class Recovery:
         """AssertionError if something holds that never may; `newest`: of the completed ones."""
         assert self.restored.keys() <= tasks, "a stranger has the state"
         members = self.restore.members
-        assert members is None or members.keys() == tasks, "members that are not those of the plan"
+        assert members is None or members.keys() == tasks, "members that do not match the plan"
         assert (members is None) is not self.is_released, f"{self.state.name}, members: {members}"
         is_backing_off = self.state is RestoreState.BACKING_OFF
         assert is_backing_off is not (self._retry_at is None), (
@@ -196,7 +196,7 @@ class Recovery:
         )
         if not self.wanted:
             at = self.restore.checkpoint
-            assert at <= newest, f"all began with checkpoint {at}, and the newest is {newest}"
+            assert at <= newest, f"all started from checkpoint {at}, but the newest is {newest}"
             assert not self.restored or members is not None or at == newest, (
                 f"checkpoint {at} is being restored, and {newest} is complete"
             )

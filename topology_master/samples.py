@@ -85,7 +85,7 @@ class Samples:
         """What has come so far; HeronError if it is not kept."""
         sample = self._samples.get(number) if isinstance(number, int) else None
         if sample is None:
-            raise HeronError(f"there is no sample {reprlib.repr(number)}: ask again")
+            raise HeronError(f"unknown sample {reprlib.repr(number)}: take a new sample")
         rows = [
             {"task": task, "instance": _name(packing, task), "values": dict(values)}
             for task, values in sample.tuples

@@ -360,7 +360,7 @@ class MasterServer:
                 Measurements(self._topology, self._packing).remember(retained)
                 Incidents(0.0, retained["events"])
         except (ProtocolError, KeyError, TypeError) as error:
-            log.warning("what the master before us has counted is ignored: %s", error)
+            log.warning("ignoring the counters of the previous topology master: %s", error)
             return {}
         return retained
 

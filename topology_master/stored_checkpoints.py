@@ -90,7 +90,7 @@ class StoredCheckpoints:
                 store = open_checkpoint_store(self._url)
                 store.checkpoint(self._topology, checkpoint).describe(description)
             except CheckpointStoreError as error:
-                log.warning("nothing new can be started from checkpoint %d: %s", checkpoint, error)
+                log.warning("processes cannot start from checkpoint %d: %s", checkpoint, error)
 
         self._worker.begin(describe, lambda result: done())
 

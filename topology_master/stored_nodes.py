@@ -56,7 +56,7 @@ class MasterNode:
             self._take()
         except NameInUse as error:
             return f"{TAKEN_OVER}: {error}"
-        log.info("our node was gone from the state store; it is there again")
+        log.info("our node was missing in the state store and has been recreated")
         return self.mend_fence()
 
     def mend_fence(self) -> str:

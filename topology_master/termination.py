@@ -28,7 +28,7 @@ from heron_core.transitions import Transitions
 from heron_core.wire.messages import QuiescenceReport
 from heron_engine.topology_master.options import MasterOptions
 
-ALL_RESTORED = "all are restored from a checkpoint before the last one"
+ALL_RESTORED = "all instances are restored from a checkpoint before the last one"
 LAST_IS_RESTORED = "all are restored from the last checkpoint"
 TRANSITIONS = Transitions(
     "the end",
@@ -40,25 +40,27 @@ TRANSITIONS = Transitions(
             Phase.RUNNING: ALL_RESTORED,
         },
         Phase.DRAINING: {
-            Phase.SAVING: "nothing is in flight, and checkpoints are taken",
-            Phase.FINISHING: "nothing is in flight",
-            Phase.ENDED: "nothing is in flight, and there are no bolts",
+            Phase.SAVING: "all tuples are processed, and checkpoints are taken",
+            Phase.FINISHING: "all tuples are processed",
+            Phase.ENDED: "all tuples are processed, and the topology has only spouts",
             Phase.COMMITTING: LAST_IS_RESTORED,
             Phase.RUNNING: f"a spout emits again, or {ALL_RESTORED}",
         },
         Phase.SAVING: {
-            Phase.FINISHING: "the checkpoint is complete, and nothing is in flight",
+            Phase.FINISHING: "the checkpoint is complete, and all tuples are processed",
             Phase.COMMITTING: f"the same, and there are no bolts, or {LAST_IS_RESTORED}",
             Phase.RUNNING: f"a spout emits again, or {ALL_RESTORED}",
         },
         Phase.FINISHING: {
-            Phase.FINISHING: "the level has finished, nothing is in flight: the next one",
+            Phase.FINISHING: (
+                "the level has finished, all tuples are processed: the next level starts"
+            ),
             Phase.COMMITTING: "the last level has finished, and checkpoints are taken",
-            Phase.ENDED: "the last level has finished, nothing is in flight",
+            Phase.ENDED: "the last level has finished, all tuples are processed",
             Phase.RUNNING: ALL_RESTORED,
         },
         Phase.COMMITTING: {
-            Phase.ENDED: "the last checkpoint is complete, and nothing is in flight",
+            Phase.ENDED: "the last checkpoint is complete, and all tuples are processed",
             Phase.COMMITTING: LAST_IS_RESTORED,
             Phase.RUNNING: ALL_RESTORED,
         },
@@ -265,7 +267,7 @@ class Termination:
     def validate(self, tasks: Set[int]) -> None:
         """AssertionError if something holds that never may; `tasks`: all that may have a say."""
         assert self._finished <= self._spouts, "a finished task is not a spout"
-        assert self.finishing <= tasks, "a bolt that is not there is to finish"
+        assert self.finishing <= tasks, "an unknown bolt cannot finish"
         assert not self.finishing or self.phase is Phase.FINISHING, "bolts finish before their time"
         assert self.awaited is None or self.phase in (Phase.SAVING, Phase.COMMITTING), (
             f"{self.phase}, and a checkpoint is waited for"

@@ -52,7 +52,7 @@ class TraceExport:
         try:
             self._export = open_export(topology.name, options.trace_endpoint)
         except NotInstalled as error:
-            log.warning("nothing is traced: %s", error)
+            log.warning("tracing is off: %s", error)
             return
         tasks = sum(each.parallelism for each in topology.components)
         reports_secs = REPORTS * report_secs(options.metrics_interval_secs, tasks) + SPARE_SECS
@@ -72,7 +72,7 @@ class TraceExport:
         self._hand_over(self._buffer.ready(now), packing)
         if self._dropped and now >= self._logged_at + LOGGED_EVERY_SECS:
             self._logged_at = now
-            log.warning("%d spans were dropped: the collector did not accept them", self._dropped)
+            log.warning("dropped %d spans: the collector did not accept them", self._dropped)
 
     def _hand_over(self, spans: list[Span], packing: PackingPlan) -> None:
         exported = [_exported(each, packing) for each in spans]

@@ -24,7 +24,7 @@ def why_unseen(
 ) -> str:
     """In one line; empty if the topology master sees all states. `hosts`: container -> host."""
     if sought.failure:
-        return f"the topology master cannot look for its states: {sought.failure}"
+        return f"the topology master cannot check its states: {sought.failure}"
     if not sought.missing:
         return ""
     missing = packing.instances.keys() & set(sought.missing)
@@ -41,10 +41,18 @@ def _remedy(folder: str, is_all: bool, is_named: bool) -> str:
     if not is_named:
         return f"set {keys.CHECKPOINT_STORE} to a folder or URL that all hosts share"
     if URL in folder:
-        return f"{folder} is another store there: give all hosts the same server and credentials"
+        return (
+            f"{folder} is another store on that host: give all hosts the same server and "
+            "credentials"
+        )
     if is_all:
-        return f"the folder {folder} is not the same on its host and theirs: mount the store on all"
-    return f"the folder {folder} there is not the store that the topology master sees: mount it"
+        return (
+            f"the folder {folder} differs between its host and the others: mount the store on "
+            "all hosts"
+        )
+    return (
+        f"the folder {folder} on that host is not the store of the topology master: mount the store"
+    )
 
 
 def why_not_stored(task: int, why: str, packing: PackingPlan, hosts: Mapping[int, str]) -> str:
@@ -60,4 +68,4 @@ def why_late(left: Set[int], packing: PackingPlan) -> str:
     store does not answer the topology master."""
     if left:
         return f"not stored in time by {names_of(packing, left)}"
-    return "the checkpoint store does not answer the topology master, which looks for its states"
+    return "the checkpoint store does not answer the topology master's check"

@@ -129,8 +129,8 @@ class HeronComponentSpec:
             return source
         if not isinstance(source, HeronComponentSpec):
             raise WrongArgumentError(
-                f"{self._label}: an input must be what spec(), add_spout() or add_bolt() returned,"
-                f" or one of its streams as in words['errors'], not {source!r}"
+                f"{self._label}: an input must be the result of spec(), add_spout() or "
+                f"add_bolt(), or one of its streams as in words['errors'], not {source!r}"
             )
         if source.name is None:
             raise UnnamedInputError(

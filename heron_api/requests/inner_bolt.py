@@ -75,5 +75,5 @@ class _InnerDelegate:
 
     def __getattr__(self, name: str) -> Any:
         if name == "emit_batch":
-            raise ComponentError("a bolt inside of another one emits tuples: use emit")
+            raise ComponentError("a nested bolt emits tuples: use emit")
         return getattr(self._outer.delegate, name)

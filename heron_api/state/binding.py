@@ -80,8 +80,8 @@ def provide(user: Any, state: Any, component: str) -> None:
     declared = declared_states(type(user))
     if declared and not isinstance(state, ComponentState):
         raise ComponentError(
-            f"{component}: this engine has no keyed state ({', '.join(declared)}): run it with the"
-            " native one"
+            f"{component}: this engine has no keyed state ({', '.join(declared)}): use the "
+            "native engine"
         )
     for name, each in declared.items():
         setattr(user, name, each.of(state))

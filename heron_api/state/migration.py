@@ -51,8 +51,9 @@ def migrate(user: Any, state: Any, component: str, is_restored: bool) -> None:
         hook = getattr(user, "migrate", None)
         if not callable(hook):
             raise ComponentError(
-                f"{component}: its state was saved by state_version {saved_version} of its class, "
-                f"and version {wanted} has no migrate(old): add it, or keep the version"
+                f"{component}: its state was saved by state_version {saved_version} of its "
+                f"class, but version {wanted} has no migrate(old): add the method, or keep the "
+                "version"
             )
         hook(OldState(state.named.as_saved(), saved_version))
     if wanted or saved_version:

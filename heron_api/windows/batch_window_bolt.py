@@ -221,9 +221,9 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
     def _column(self, tup: Any, name: str) -> "Array":
         if name not in tup.fields:
             raise ComponentError(
-                f"class {type(self).__name__}: {name!r}, which is to be aggregated, is not a "
-                "field of"
-                f" {tup.component}, stream {tup.stream!r}; {choices('fields', name, tup.fields)}"
+                f"class {type(self).__name__}: {name!r}, the field to aggregate, is not a field "
+                f"of {tup.component}, stream {tup.stream!r}; "
+                f"{choices('fields', name, tup.fields)}"
             )
         return tup.values.column(tup.fields.index(name))
 

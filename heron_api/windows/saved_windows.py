@@ -161,7 +161,6 @@ def check_none_by_key(state: Any) -> None:
     if isinstance(state, ComponentState) and list(state.named.window_tables()[0].all_keys()):
         component = state.named.current.component
         raise StateError(
-            f"{component}: its windows were saved by the key that its input was grouped by, and now"
-            " it is not grouped by fields that are part of their key: group it as before, or start"
-            " without its state"
+            f"{component}: its windows were saved with the key of its grouping, but its grouping "
+            "is now not by fields of the key: restore the grouping, or start without the state"
         )

@@ -18,7 +18,7 @@ TICK_SECS = 0.1
 def timers_of(state: Any, component: str) -> TimerService:
     """The timers that are kept in a state; ComponentError if it is none of this engine's."""
     if not isinstance(state, ComponentState):
-        raise ComponentError(f"{component}: this engine keeps no timers: run it with another one")
+        raise ComponentError(f"{component}: this engine has no timers: use the native engine")
     return state.timer_service()
 
 

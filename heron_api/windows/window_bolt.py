@@ -102,7 +102,10 @@ class _WindowBolt(TupleWindowBolt):
         tracked = config.get(keys.RELIABILITY_MODE) == keys.ATLEAST_ONCE
         if tracked and self.window_duration >= float(timeout):
             self.logger.warning(
-                "bolt %r holds tuples for up to %s s, and %s fails them after %s: raise it",
+                (
+                    "bolt %r retains tuples for up to %s s, but %s fails them after %s: raise "
+                    "the timeout"
+                ),
                 name_of(self, context),
                 self.window_duration,
                 keys.MESSAGE_TIMEOUT_SECS,

@@ -207,7 +207,9 @@ class WindowRunner(ClockRunner):
                         self._fail(tuples)
         if errors:
             if further := len(errors) - 1:
-                errors[0].add_note(f"{further} further windows raised, the last one {errors[-1]!r}")
+                errors[0].add_note(
+                    f"{further} further windows raised, most recently {errors[-1]!r}"
+                )
             raise errors[0]
 
     def _fail(self, tuples: Iterable[Any]) -> None:
@@ -245,8 +247,8 @@ def late_stream_problem(name: str | None, streams: Iterable[str]) -> str | None:
     if name is None or name in streams:
         return None
     return (
-        f"late tuples are to go to stream {name!r}, which is not declared: add"
-        f" Stream(fields=[{LATE_FIELD!r}], name={name!r}) to its outputs"
+        f"late tuples go to stream {name!r}, which is not declared: add "
+        f"Stream(fields=[{LATE_FIELD!r}], name={name!r}) to its outputs"
     )
 
 

@@ -98,8 +98,9 @@ class WindowedBolt(TupleWindowBolt):
         pending = keys.value_of(merged, keys.MAX_SPOUT_PENDING)
         if sums[False] > timeout_ms:
             raise TopologyError(
-                f"length and slide of its window are {sums[False]} ms, and"
-                f" {keys.MESSAGE_TIMEOUT_SECS} fails what it holds after {timeout_ms:g}: raise it"
+                f"length and slide of its window are {sums[False]} ms, but "
+                f"{keys.MESSAGE_TIMEOUT_SECS} fails its tuples after {timeout_ms:g}: raise the "
+                "timeout"
             )
         if sums[True] > pending:
             raise TopologyError(

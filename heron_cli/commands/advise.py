@@ -37,7 +37,7 @@ POLL_SECS = 1.0
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="Measure the topology for this long.",
+    help="Duration of the measurement, in seconds.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
 def advise_command(target: Target, seconds: float, as_json: bool) -> None:
@@ -72,7 +72,7 @@ def _assessed(topology: RunningTopology, seconds: float) -> tuple[Assessment, ..
     loads = window.loads()
     if not loads or not window.is_full:
         why = readings.unsteady or "an instance was replaced, or the plan has changed"
-        raise HeronError(f"nothing to advise for {topology.name}: {why}; try again")
+        raise HeronError(f"not enough measurements of {topology.name} for advice: {why}; try again")
     return assess(spec, loads, readings, AutoscaleOptions.of(spec))
 
 
@@ -113,6 +113,6 @@ def summary(name: str, assessments: Sequence[Assessment]) -> str:
     """What to do."""
     changes = [each for each in assessments if each.wanted != each.instances]
     if not changes:
-        return "nothing is to be changed"
+        return "every component has the parallelism it needs"
     words = (f"--component-parallelism {each.component}:{each.wanted}" for each in changes)
     return f"heronpy update {name} {' '.join(words)}"

@@ -49,7 +49,7 @@ class BenchSettings:
 @click.command("bench")
 @click.argument("what", type=click.Choice(("sol", "recovery")))
 @click.option("--producers", type=click.IntRange(1), default=2, show_default=True, metavar="N",
-              help="sol: instances that emit.")  # fmt: skip
+              help="sol: number of spout instances.")  # fmt: skip
 @click.option("--processors", type=click.IntRange(1), default=2, show_default=True, metavar="N",
               help="Instances of each stage, or of recovery's bolt.")  # fmt: skip
 @click.option("--bytes", "size_bytes", type=click.IntRange(1, 1_000_000), default=100,

@@ -96,11 +96,11 @@ def zookeeper_version(url: str) -> str:
             continue
         if answer.startswith("Zookeeper version: "):
             return f"ZooKeeper {answer.removeprefix('Zookeeper version: ').split('-')[0]}"
-    return "ZooKeeper of a version that it does not tell"
+    return "ZooKeeper of an unknown version"
 
 
 def _local(cluster: "ClusterConfig") -> Iterator[tuple[bool, str]]:
-    yield False, "containers are processes of this machine"
+    yield False, "containers are processes on this machine"
 
 
 def _spark(cluster: "ClusterConfig") -> Iterator[tuple[bool, str]]:

@@ -30,9 +30,9 @@ def completion_command(shell: str | None) -> None:
     """
     shell = shell or os.path.basename(os.environ.get("SHELL", ""))
     if shell not in SHELLS:
-        raise UsageError(f"which shell? Say `heronpy completion {'|'.join(SHELLS)}`")
+        raise UsageError(f"name the shell: `heronpy completion {'|'.join(SHELLS)}`")
     click.echo(script(shell, click.get_current_context().find_root().command))
-    click.echo(f"# to keep it: {HOW_TO_KEEP[shell]}", err=True)
+    click.echo(f"# to install the script: {HOW_TO_KEEP[shell]}", err=True)
 
 
 def script(shell: str, root: click.Command) -> str:

@@ -122,7 +122,10 @@ def kill_command(target: Target, wait_secs: float, savepoint: str | None) -> Non
         with target.running(name) as topology:
             end(topology, wait_secs, target.store_options.config_path, url or "")
     if url is not None:
-        click.echo(f"the savepoint of {name} is {url}: begin with it by --from-savepoint {url}")
+        click.echo(
+            f"savepoint of {name}: {url}; start a topology from the savepoint with "
+            f"--from-savepoint {url}"
+        )
     click.echo(f"{name} is killed")
 
 
@@ -143,8 +146,8 @@ def _end_unknown(target: Target, name: str, savepoint: str | None) -> bool:
             return False
         lost = f"the state store has lost {name}, and {cluster.name} runs {job}"
         if savepoint is not None:
-            raise HeronError(f"{lost}: there is no savepoint without the state store's entry")
-        click.echo(f"{lost}, which is ended without a drain", err=True)
+            raise HeronError(f"{lost}: a savepoint needs the state store's entry")
+        click.echo(f"{lost}: ending the job without a drain", err=True)
         backend.end(name)
         forget(store, name, is_over=True)
     return True
@@ -182,5 +185,5 @@ def end(
         raise gone(topology.name)
     else:
         was = f"the scheduler of {topology.name} was killed before"
-        click.echo(f"{was}: what it has left is removed, without a drain", err=True)
+        click.echo(f"{was}: removing its remains, without a drain", err=True)
     forget(topology.store, topology.name, is_over=is_over, ended=ended)

@@ -30,7 +30,9 @@ Letters = list[dict[str, Any]]
 @click.option(
     "--folder", metavar="FOLDER", help=("Folder or topic of the letters; by default NAME's.")
 )
-@click.option("-c", "--component", metavar="COMPONENT", help="Only letters of this component.")
+@click.option(
+    "-c", "--component", metavar="COMPONENT", help=("Print only the letters of this component.")
+)
 @click.option(
     "-l",
     "--last",
@@ -47,9 +49,11 @@ Letters = list[dict[str, Any]]
     help="Send the letters ID to their component again; without ID, all letters not yet replayed.",
 )
 @click.option(
-    "--again", is_flag=True, help=("With --replay: replay letters again that were replayed before.")
+    "--again", is_flag=True, help=("With --replay: also letters that were replayed before.")
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the letters as JSON, one per line.")
+@click.option(
+    "--json", "as_json", is_flag=True, help=("Print the letters as JSON, one letter per line.")
+)
 def dead_letters_command(
     target: Target,
     ids: tuple[str, ...],
@@ -97,7 +101,7 @@ def dead_letters_command(
 def _check(ids: tuple[str, ...], show: bool, replay: bool, again: bool, as_json: bool) -> None:
     """UsageError if the options make no sense together."""
     if show + replay + as_json > 1:
-        raise UsageError("--show, --replay and --json are three different questions: give one")
+        raise UsageError("--show, --replay and --json exclude each other: give one")
     if show and not ids:
         raise UsageError("--show needs the ID of a letter, as `heronpy dead-letters NAME` lists it")
     if again and not replay:
@@ -110,9 +114,11 @@ def _with_id(letters: Letters, given: str) -> dict[str, Any]:
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
-        raise UsageError(f"no dead letter has an id that begins with {given!r}")
+        raise UsageError(
+            f"dead letter not found: the id of every letter starts differently from {given!r}"
+        )
     ids = ", ".join(each["id"] for each in fitting[:3])
-    raise UsageError(f"{len(fitting)} dead letters begin with {given!r}: {ids}, …")
+    raise UsageError(f"{len(fitting)} dead letters start with {given!r}: {ids}, …")
 
 
 def _replay(

@@ -35,14 +35,16 @@ _options: Callable[[Function], Function] = stacked(
     port_option(_OPTIONS.http_port, "--http-port", "Port for callers by HTTP"),
     port_option(_OPTIONS.port, of="Port for callers by Thrift"),
     port_option(_OPTIONS.invocations_port, "--invocations-port", "Port for topologies"),
-    _secs("--timeout", _LIMITS.request_secs, "A call without a result fails after this time."),
+    _secs("--timeout", _LIMITS.request_secs, "Timeout of a call, from its arrival to its result."),
     _secs(
         "--unserved-timeout", _LIMITS.unserved_secs,
-        "A call of a function that no topology asks for fails after this time.",
+        "Timeout of a call of a function that is not served by any topology.",
     ),
     click.option(
         "--queue", type=click.IntRange(1), default=_LIMITS.calls_max, show_default=True,
-        metavar="N", help="Calls of a function that wait to be fetched; further ones are refused.",
+        metavar="N", help=(
+            "Maximum calls of a function that wait to be fetched; further calls are rejected."
+        ),
     ),
     click.option(
         "--bytes", "text_bytes", type=click.IntRange(1), default=_LIMITS.text_bytes_max,
@@ -139,8 +141,8 @@ def summary(counts: RequestCounts) -> str:
     named = (
         (counts.failed, "failed"),
         (counts.timed_out, "timed out"),
-        (counts.unserved, "of functions that are not served"),
-        (counts.too_large, "with a result that is too large"),
+        (counts.unserved, "of functions without a topology"),
+        (counts.too_large, "whose result was too large"),
         (counts.abandoned, "whose caller was gone"),
         (counts.stopped, "ended with the server"),
     )

@@ -22,8 +22,6 @@ def help_command(command: str | None) -> None:
         return
     explained = heronpy.get_command(above, command)
     if explained is None:
-        raise UsageError(
-            f"there is no command {command!r}; {choices('commands', command, COMMANDS)}"
-        )
+        raise UsageError(f"unknown command {command!r}; {choices('commands', command, COMMANDS)}")
     with click.Context(explained, info_name=command, parent=above) as context:
         click.echo(explained.get_help(context))

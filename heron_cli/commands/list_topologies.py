@@ -34,7 +34,7 @@ UNREADABLE = "UNREADABLE"
     "--all",
     "every",
     is_flag=True,
-    help="Include those that have ended, on this machine or less than a day ago.",
+    help="Include topologies that ended, on this machine or within the last day.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
 @with_store_options

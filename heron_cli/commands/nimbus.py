@@ -29,14 +29,14 @@ _DEFAULTS = NimbusOptions()
 
 @click.command("nimbus")
 @port_option(_DEFAULTS.port)
-@host_option(_DEFAULTS.host, "Address of this machine's loopback to serve on.")
+@host_option(_DEFAULTS.host, "Loopback address to serve on.")
 @click.option(
     "--upload-max",
     type=click.IntRange(1, 1024 * 1024),
     default=_DEFAULTS.upload_bytes_max // MEBIBYTE,
     show_default=True,
     metavar="MB",
-    help="Largest archive that is taken, in MiB.",
+    help="Largest accepted archive, in MiB.",
 )
 @click.option(
     "--lein",
@@ -114,9 +114,9 @@ def _write_lein(folder: str) -> None:
 
     path = os.path.join(folder, "lein")
     if os.path.lexists(path):
-        raise UsageError(f"{path} is there already: remove it, or name another folder")
+        raise UsageError(f"{path} exists already: remove the file, or name another folder")
     os.makedirs(folder, exist_ok=True)
     with open(path, "x", encoding="utf-8") as file:
         file.write(script(sys.executable))
     os.chmod(path, 0o755)
-    click.echo(f"{path} stands in for Leiningen: put {folder} on PATH before you call sparse")
+    click.echo(f"{path} replaces Leiningen: put {folder} on PATH before you call sparse")

@@ -88,7 +88,7 @@ def jar_command(context: click.Context, /, **given: object) -> None:
     \b
     heronpy jar
     """
-    click.echo("note: there is no jar here; this is `heronpy package`", err=True)
+    click.echo("note: heronpy has no jars; running `heronpy package`", err=True)
     context.invoke(package_command, **given)
 
 

@@ -29,15 +29,15 @@ NOTHING = 1
 @target_options()
 @click.argument("state", metavar="COMPONENT.STATE")
 @click.option("-k", "--key", metavar="KEY", help="The key; JSON, or else text.")
-@click.option("--map-key", metavar="KEY", help="With --key: only this entry of a map state.")
-@click.option("--prefix", metavar="PREFIX", help="The keys that begin so; JSON, or else text.")
+@click.option("--map-key", metavar="KEY", help="With --key: only this entry of the map state.")
+@click.option("--prefix", metavar="PREFIX", help="Only keys with this prefix; JSON, or else text.")
 @click.option("--scan", is_flag=True, help="All keys, up to the limit.")
 @click.option(
     "--checkpoint",
     "--consistent",
     "is_saved",
     is_flag=True,
-    help="As of the last completed checkpoint, all keys at the same moment, instead of now.",
+    help="Read all keys from the last completed checkpoint instead of the running instances.",
 )
 @click.option(
     "-l",
@@ -56,7 +56,7 @@ NOTHING = 1
     default=SECS,
     show_default=True,
     metavar="SECONDS",
-    help="Wait for the answer for at most this long.",
+    help="Timeout for the answer, in seconds.",
 )
 def query_command(
     target: Target,
@@ -83,7 +83,7 @@ def query_command(
     heronpy query wordcount count.count --scan --checkpoint
     """
     if (key is not None) + (prefix is not None) + scan != 1:
-        raise UsageError("give one of --key KEY, --prefix PREFIX and --scan")
+        raise UsageError("give one of --key KEY, --prefix PREFIX or --scan")
     if map_key is not None and key is None:
         raise UsageError("--map-key has a meaning only with --key")
     wanted = WantedState(
@@ -117,8 +117,8 @@ def _report(answer: StateAnswer, wanted: WantedState) -> int:
     """The exit code; what is not there, or was cut off, is said."""
     if not answer.rows:
         whose = "" if wanted.key is ABSENT else f" for the key {wanted.key!r:.100}"
-        click.echo(f"{answer.name} has nothing{whose}", err=True)
+        click.echo(f"{answer.name} has no entry{whose}", err=True)
         return NOTHING
     if wanted.key is ABSENT and answer.has_more:
-        click.echo(f"{answer.name} may have more keys than these {wanted.limit}", err=True)
+        click.echo(f"{answer.name} may have more than these {wanted.limit} keys", err=True)
     return 0

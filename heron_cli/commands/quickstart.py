@@ -39,7 +39,7 @@ def quickstart_command(name: str) -> None:
     except OSError as error:
         raise HeronError(f"{error.filename or name} cannot be written: {error.strerror}") from None
     click.echo(f"Done.\n\nTry running your topology locally with:\n\n\tcd {name}\n\theronpy run")
-    click.echo("\nand its test with:\n")
+    click.echo("\nand test it with:\n")
     if importlib.util.find_spec("pytest") is None:
         click.echo("\tpython -m pip install pytest")
     click.echo("\tpython -m pytest")

@@ -34,7 +34,7 @@ def restart_command(target: Target, container: int | None) -> None:
         known = _containers(topology)
         if container is not None and container not in known:
             listed = ", ".join(map(str, known))
-            raise UsageError(f"{name} has no container {container} (its containers: {listed})")
+            raise UsageError(f"{name} has no container {container}; its containers: {listed}")
         cluster = self_running(topology, target.store_options.config_path)
         if cluster is not None:
             _restart_on(cluster, topology, container, known)
@@ -74,4 +74,7 @@ def _check_runs(topology: RunningTopology) -> None:
     if topology.scheduler is None or not is_alive(topology.scheduler):
         raise gone(topology.name)
     if topology.scheduler["kind"] == ENGINE:
-        raise HeronError(f"{topology.name} is a query of Spark: kill it and submit it again")
+        raise HeronError(
+            f"{topology.name} is a Spark query, which cannot be restarted: kill and submit the "
+            "topology again"
+        )

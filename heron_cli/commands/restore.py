@@ -34,9 +34,8 @@ def restore_command(target: Target, number: int) -> None:
     with target.running(name) as topology:
         topology.client.ask("restore", {"checkpoint": number})
         click.echo(
-            f"{name} is restored from checkpoint {number}: output that its sinks committed after "
-            "it "
-            "is committed again",
+            f"{name} is being restored from checkpoint {number}: its sinks will repeat the "
+            "output that they committed after the checkpoint",
             err=True,
         )
         failure = wait_until(lambda: _outcome(topology.client, number), PATIENCE_SECS, POLL_SECS)
@@ -44,7 +43,7 @@ def restore_command(target: Target, number: int) -> None:
         raise HeronError(f"{name} has not restored checkpoint {number} yet: `heronpy stats {name}`")
     if failure is not True:
         raise HeronError(f"checkpoint {number} cannot be restored: {failure}")
-    click.echo(f"{name} goes on from checkpoint {number}")
+    click.echo(f"{name} was restored from checkpoint {number} and runs")
 
 
 def _outcome(client: MasterClient, number: int) -> str | bool | None:

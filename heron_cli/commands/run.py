@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     "--zookeeper",
     metavar="embedded|HOST:PORT[/ROOT]",
     help=(
-        "Use ZooKeeper as state store: `embedded` starts one for this run, or the address of "
-        "a running one."
+        "Use ZooKeeper as state store: the address of a running server, or `embedded` to start "
+        "one for this run."
     ),
 )
 @insecure_option
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 @click.option(
     "--ui",
     is_flag=True,
-    help="Serve the pages of `heronpy ui` beside the run, and print their address.",
+    help="Also serve the pages of `heronpy ui`, and print their address.",
 )
 @click.option(
     "--log-level",

@@ -37,7 +37,7 @@ from heron_io.stream_sample import COUNT, COUNT_MAX, SECS, SECS_MAX, WantedSampl
     default=SECS,
     show_default=True,
     metavar="SECONDS",
-    help="Wait for the tuples for at most this long.",
+    help="Timeout for the tuples, in seconds.",
 )
 def sample_command(target: Target, component: str, stream: str, count: int, seconds: int) -> None:
     """Print the next tuples that COMPONENT of the running topology NAME sends on a stream.

@@ -38,7 +38,7 @@ def service_command(system: bool, words: tuple[str, ...]) -> None:
     given = context.params
     name = given["override_name"] or given["name"] or Path(given["file"] or "").stem
     if not name:
-        raise UsageError("no topology is given: give its file, as for `heronpy run`")
+        raise UsageError("name the topology's FILE, as for `heronpy run`")
     click.echo(unit_text(name, words, system=system), nl=False)
     for line in hints(name, system=system):
         click.echo(line, err=True)
@@ -74,7 +74,7 @@ def unit_text(name: str, words: tuple[str, ...], *, system: bool) -> str:
 def quoted(word: str) -> str:
     """A word as a unit quotes it: systemd expands % and backslashes, and $ in command lines."""
     if "\n" in word:
-        raise UsageError(f"{word!r} has a line break: give one line")
+        raise UsageError(f"{word!r} contains a line break: use one line")
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return escaped if escaped and not set(escaped) & set(" \t;'\"\\") else f'"{escaped}"'
 
@@ -90,5 +90,8 @@ def hints(name: str, *, system: bool) -> list[str]:
         )
     secret = [variable for variable in PRIVATE_VARIABLES if variable in os.environ]
     if secret:
-        lines.append(f"{' and '.join(secret)} is left out: add an EnvironmentFile= that sets it")
+        lines.append(
+            f"{' and '.join(secret)} is not written to the unit: add an EnvironmentFile= that "
+            "sets the value"
+        )
     return lines

@@ -81,7 +81,7 @@ def read_command(
     "topology",
     required=True,
     metavar="NAME",
-    help="Name of the topology that is to begin with it.",
+    help="Name of the topology that will start from the savepoint.",
 )
 @click.option(
     "--tasks",
@@ -130,7 +130,7 @@ def write_command(
         if kind:
             kinds[name] = kind
     if len(entries) < len(tables):
-        raise UsageError("a state is given twice")
+        raise UsageError("the same state is given twice")
     for name, number in write_states(folder, topology, entries, kinds, tasks, backend).items():
         click.echo(f"{number} entries of {name}", err=True)
 

@@ -147,15 +147,15 @@ def _waiting(topology: RunningTopology) -> Iterator[str]:
 def _remedy(topology: RunningTopology, request: Operation) -> str:
     """How a request is cancelled that waits, or taken up whose command has ended."""
     if request.waits:
-        return f"; `heronpy update {topology.name} --cancel` cancels it"
+        return f"; cancel with `heronpy update {topology.name} --cancel`"
     if "pid" in (topology.scheduler or {"pid": 0}):
         return ""
     if carrier_of(topology.store, topology.name, request.kind) is not None:
         return ""
-    ended, command = "; its command has ended, the next", f"`heronpy {request.kind} {topology.name}"
+    ended, command = "; its command has ended: the next", f"`heronpy {request.kind} {topology.name}"
     if request.kind is OperationKind.UPDATE:
-        return f"{ended} update goes on with it, {command} --cancel` cancels it"
-    return f"{ended} {command}` takes it up"
+        return f"{ended} update resumes the request, {command} --cancel` cancels the request"
+    return f"{ended} {command}` resumes the request"
 
 
 def _stats(topology: RunningTopology) -> TopologyStats:
@@ -171,7 +171,7 @@ def _stats(topology: RunningTopology) -> TopologyStats:
 def _check_component(stats: TopologyStats, name: str, component: str | None) -> None:
     if component is not None and component not in stats.components:
         listed = ", ".join(stats.components)
-        raise UsageError(f"{name} has no component {component!r} (its components: {listed})")
+        raise UsageError(f"{name} has no component {component!r}; its components: {listed}")
 
 
 def _overview(target: Target, as_json: bool) -> None:
@@ -199,7 +199,7 @@ def _print(numbers: TopologyNumbers, outcome: Mapping[str, Any], name: str) -> N
     if outcome:
         click.echo(f"{name} has ended: {ended_text(outcome)}")
     if stats is None:
-        click.echo(f"Its final statistics are lost. Its events: `heronpy tail {name}`")
+        click.echo(f"The final statistics are lost. Events: `heronpy tail {name}`")
         return
     if not outcome:
         click.echo(f"{stats.topology}  {stats.state}  epoch {stats.epoch}{_engines(stats)}")
@@ -214,7 +214,7 @@ def _print(numbers: TopologyNumbers, outcome: Mapping[str, Any], name: str) -> N
         click.echo(instance_table(stats, rows, width))
         metrics = stats.components[component].user
         if metrics:
-            click.echo(f"\n# Metrics of {component}, over all its instances")
+            click.echo(f"\n# Metrics of {component}, summed over its instances")
             click.echo(metrics_text(metrics, stats.components[component].user_totals))
     ends = () if numbers.summary in end_lines(stats) else end_lines(stats)
     lines = (

@@ -65,7 +65,7 @@ sparse_options = stacked(
 @with_source_options
 @with_topology_options
 @with_savepoint_options
-@click.option("-f", "--force", is_flag=True, help="Kill a running topology of the same name first.")
+@click.option("-f", "--force", is_flag=True, help="First kill a running topology of the same name.")
 @click.option(
     "-i",
     "--inactive",
@@ -177,7 +177,7 @@ class SubmitTarget:
             check_fits(cluster, packing)
             backend, url = backend_of(cluster), cluster.store_url
         if isinstance(backend, SelfRunning):
-            refuse_autoscaling(spec, f"on a cluster that runs by itself ({backend.kind})")
+            refuse_autoscaling(spec, f"on a cluster without a scheduler of ours ({backend.kind})")
         if self.spark.compiles:
             refuse_autoscaling(spec, "in a query of Spark")
         check_scheduler(spec, backend.kind)
@@ -206,7 +206,7 @@ def _submit(
     what, logs = backend.describe(submission), backend.logs(submission)
     _start(submission, backend, where.cluster)
     number = len(submission.packing.instances)
-    click.echo(f"{spec.name} runs: {number} instances, {what}, logs in {logs}")
+    click.echo(f"{spec.name} runs with {number} instances, {what}; logs: {logs}")
 
 
 def _before(spec: TopologySpec, source: TopologySource | None) -> TopologySpec:
@@ -271,7 +271,7 @@ def _start(submission: "Submission", backend: "Backend", cluster: "ClusterConfig
         # The daemon holds a lifeline of its own; ours must not end it.
         os.close(child.lifeline)
     name = submission.topology.name
-    with goes_on(f"{name} is starting: `heronpy kill {name}` ends it"):
+    with goes_on(f"{name} is starting: to stop the topology, run `heronpy kill {name}`"):
         try:
             _wait_until_ready(submission, submission.ready_secs(backend.ready_secs), scheduler)
         except NotRestored:

@@ -63,7 +63,9 @@ pattern_option = click.option(
 )
 @click.option("-c", "--component", metavar="COMPONENT", help="Only this component's instances.")
 @pattern_option
-@click.option("-p", "--previous", is_flag=True, help="The logs of the run before, on this machine.")
+@click.option(
+    "-p", "--previous", is_flag=True, help=("Print the logs of the previous run on this machine.")
+)
 @ignored("--pool-size", metavar="N")
 def tail_command(
     target: Target,
@@ -97,8 +99,8 @@ def tail_command(
     logs = chosen()
     if not logs and not follow and not find():
         raise HeronError(
-            f"there are no logs of {name} here: it has ended, and what ran on a cluster left its "
-            "logs there (on YARN: `yarn logs -applicationId ID`)"
+            f"no logs of {name} on this machine: the topology has ended, and its cluster keeps "
+            "the logs of a run (on YARN: `yarn logs -applicationId ID`)"
         )
     if not logs and not follow:
         raise UsageError(
@@ -119,7 +121,7 @@ def previous_logs_of(name: str) -> Callable[[], Sequence[ShownLog]]:
     """The same for the run before; HeronError if there was none on this machine."""
     folder = Home.of_user().previous_logs(name)
     if not has_files(folder):
-        raise HeronError(f"there are no logs of a run of {name} before the last one in {folder}")
+        raise HeronError(f"no logs of an earlier run of {name} in {folder}")
     names = _names_in(last_numbers_in(folder))
     return lambda: _in_folder(folder, names)
 
@@ -176,7 +178,7 @@ def logs_folder(target: Target, name: str) -> str:
         )
     folder: str = known.get("logs") or Home.of_user().logs(name)
     if not os.path.isdir(folder):
-        raise HeronError(f"no topology called {name!r} runs or ran here: there is no {folder}")
+        raise HeronError(f"topology {name!r} is unknown on this machine: {folder} does not exist")
     return folder
 
 

@@ -83,6 +83,6 @@ def ui_command(
 
 
 def _ready(address: str) -> None:
-    click.echo(f"serving at {address} (its routes: {address}/docs); Ctrl-C ends it")
+    click.echo(f"serving at {address} (routes: {address}/docs); press Ctrl-C to stop")
     if not are_installed():
         click.echo(f"without pages: {NOT_INSTALLED}", err=True)

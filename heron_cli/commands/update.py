@@ -66,7 +66,7 @@ from heron_engine.scheduler.packing.render import render_update
 @click.option(
     "--python",
     metavar="PATH",
-    help="With --engine: use the heronpy of this Python, such as another environment's.",
+    help="With --engine: use the heronpy of this Python, for example another environment's.",
 )
 @click.option(
     "--at",
@@ -76,7 +76,7 @@ from heron_engine.scheduler.packing.render import render_update
 @click.option(
     "--cancel",
     is_flag=True,
-    help="Cancel the scheduled update, or the one under way until its instances go on.",
+    help="Cancel the scheduled update, or the running update while a rollback is possible.",
 )
 @click.option(
     "--runtime-config",
@@ -84,7 +84,7 @@ from heron_engine.scheduler.packing.render import render_update
     metavar="[COMPONENT:]KEY:VALUE",
     help="Not supported: submit the topology again with the setting.",
 )
-@click.option("--dry-run", is_flag=True, help="Print what would change and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the changes without making them.")
 def update_command(
     target: Target,
     parallelisms: Sequence[str],
@@ -173,7 +173,7 @@ def _change_numbers(
     if grow:
         check_this_machine(plan)
     if plan == current:
-        click.echo(f"nothing changes: {name} has {_numbers(current, want.instances)} already")
+        click.echo(f"nothing to update: {name} has {_numbers(current, want.instances)} already")
         return
     if how.dry_run:
         click.echo(render_update(current, plan, algorithm_name(spec.config)))
@@ -202,7 +202,7 @@ def _change_code(
     for note in change.notes:
         click.echo(note, err=True)
     if change.is_nothing:
-        click.echo(f"nothing changes: {topology.name} runs by this code already")
+        click.echo(f"nothing to update: {topology.name} runs this code already")
         return
     plan = wanted_plan(wanted, spec, current)
     if how.dry_run:
@@ -243,12 +243,12 @@ def _ask_later(
     """Leave a request that waits; HeronError where nobody of ours would carry it out."""
     if not has_scheduler:
         raise UsageError(
-            f"{topology.name} is run by its cluster alone, which does not support --at: "
-            "schedule this command with cron or at"
+            f"{topology.name} runs on a cluster without a scheduler of ours, where --at is not "
+            "supported: schedule this command with cron or at"
         )
     ask_to_wait(topology, kind, {**arguments, AT: time})
     click.echo(f"{topology.name} will be updated at {shown_time(time)}: {what}")
-    click.echo(f"`heronpy update {topology.name} --cancel` cancels it", err=True)
+    click.echo(f"to cancel the update: heronpy update {topology.name} --cancel", err=True)
 
 
 def _parallelism(words: Sequence[str]) -> dict[str, int]:
@@ -260,7 +260,9 @@ def _parallelism(words: Sequence[str]) -> dict[str, int]:
         except ValueError:
             component = ""
         if not component:
-            raise UsageError(f"--component-parallelism {word!r}: use COMPONENT:N, such as count:4")
+            raise UsageError(
+                f"--component-parallelism {word!r}: use COMPONENT:N, for example count:4"
+            )
     return numbers
 
 
@@ -276,8 +278,8 @@ def _check(
     config = given["--runtime-config"]
     if config and len(names) > 1:
         raise UsageError(
-            "--runtime-config cannot be given together with --component-parallelism or "
-            "--container-number"
+            "--runtime-config excludes --component-parallelism and --container-number: run two "
+            "updates"
         )
     if config:
         raise UsageError(
@@ -288,7 +290,7 @@ def _check(
     for name in ("--code", "--engine", "--cancel"):
         others = [each for each in names if each != name]
         if name in names and others:
-            raise UsageError(f"{name} and {others[0]} are two updates: give one after the other")
+            raise UsageError(f"{name} and {others[0]} exclude each other: run two updates")
     if python is not None and not given["--engine"]:
         raise UsageError("--python has a meaning only with --engine")
     if given["--cancel"] and (at is not None or dry_run):

@@ -38,9 +38,9 @@ def update_virtualenv_command(
     project = project_here(config_file)
     files = [] if project is None else requirement_files(project.virtualenv_folder, name)
     install = " ".join(f"-r {os.path.relpath(file)}" for file in files) or "PACKAGE"
-    click.echo("There is nothing to update: a topology runs in the Python that heronpy runs in.")
-    click.echo(f"Install its packages there:         python -m pip install {install}")
-    click.echo("Or take them along in an archive:   heronpy package")
+    click.echo("Nothing to update: topologies use the Python environment of heronpy.")
+    click.echo(f"To install their packages there: python -m pip install {install}")
+    click.echo("To ship them in an archive: heronpy package")
 
 
 def requirement_files(folder: str, name: str | None) -> list[str]:

@@ -17,7 +17,7 @@ IGNORED = "heron_cli.ignored"
 """Key in click's meta: the ignored options that were given."""
 NOTED = "heron_cli.noted"
 """Key in click's meta: the note about the ignored options was printed."""
-WHY_IGNORED = "there is no ssh, worker virtualenv, jar, Nimbus or shared worker log here"
+WHY_IGNORED = "heronpy has no ssh, worker virtualenvs, jars, Nimbus or shared worker log"
 BOOLEANS = frozenset({"true", "false", "yes", "no", "on", "off"})
 """What may follow --debug as its value; any other word is an argument of its own."""
 OF_SPARSE = frozenset(

@@ -80,7 +80,7 @@ class Target:
         if found is None:
             with self.store_options.store() as store:
                 known = ", ".join(running_names(store)) or "none"
-            raise UsageError(f"which topology? Give its NAME (running: {known})")
+            raise UsageError(f"give the NAME of a topology (running: {known})")
         return found
 
     def name_or_only(self) -> str:
@@ -154,12 +154,12 @@ _NAME_OPTION = click.option(
     "--name",
     metavar="NAME",
     shell_complete=complete_running,
-    help="Name of the topology; same as the argument NAME.",
+    help="Name of the topology; alias of the argument NAME.",
 )
 _OVERRIDE_OPTION = click.option(
     "-N",
     "--override-name",
     metavar="NAME",
     shell_complete=complete_running,
-    help="Name that `submit -N` gave to the topology.",
+    help="Name given by `submit -N`.",
 )

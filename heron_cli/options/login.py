@@ -56,8 +56,8 @@ class LoginOptions:
         audience = self.openid_audience or self.openid_client
         if not audience:
             raise UsageError(
-                "--openid-issuer needs --openid-audience NAME, what it signs for, or "
-                "--openid-client ID, which browsers log in for"
+                "--openid-issuer needs --openid-audience NAME (the issuer's name for this "
+                "service) or --openid-client ID (for logins in browsers)"
             )
         if self.openid_client_secret_file and not self.openid_client:
             raise UsageError("--openid-client-secret-file goes with --openid-client")
@@ -91,7 +91,7 @@ def token_in_file(option: str, path: str | None) -> str | None:
         with open(path, encoding="utf-8") as file:
             return token_of(file.read(), path)
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        reason = error.strerror if isinstance(error, OSError) else "the file is not text"
         raise UsageError(f"{option} {path} cannot be read: {reason}") from None
 
 
@@ -103,7 +103,7 @@ _options = stacked(
     _file("--certificate", "Serve HTTPS with the certificate (chain) in FILE, as PEM."),
     _file("--key", "The certificate's private key, as PEM."),
     _file("--token-file", "Operators send `Authorization: Bearer` and the token in FILE."),
-    _file("--read-token-file", "Clients with this token have read-only access."),
+    _file("--read-token-file", "Clients with the token in FILE have read-only access."),
     click.option(
         "--openid-issuer",
         metavar="URL",
@@ -125,9 +125,12 @@ _options = stacked(
     click.option(
         "--openid-client",
         metavar="ID",
-        help="Client ID with which browsers log in at the issuer.",
+        help="Client ID for logins in browsers.",
     ),
-    _file("--openid-client-secret-file", "The client's secret; without it PKCE alone."),
+    _file(
+        "--openid-client-secret-file",
+        ("The client's secret, in FILE. Default: PKCE without a secret."),
+    ),
     click.option(
         "--openid-scopes",
         metavar="NAMES",

@@ -44,7 +44,7 @@ _options = stacked(
     click.option(
         "--fresh",
         is_flag=True,
-        help="Start from scratch, without the states that the previous run of this name has kept.",
+        help="Start from scratch, without the states of the previous run of this name.",
     ),
 )
 
@@ -70,7 +70,9 @@ class SavepointOptions:
                 raise UsageError("--trust-savepoint has a meaning only with --from-savepoint")
             return None
         if self.fresh:
-            raise UsageError("--fresh begins without state, and --from-savepoint with one: choose")
+            raise UsageError(
+                "--fresh starts without state, --from-savepoint from one: give one of them"
+            )
         from heron_engine.scheduler.savepoints import absolute_url, read_savepoint
         from heron_io.checkpoint_store.signatures import Trust, key_of
 
@@ -78,13 +80,13 @@ class SavepointOptions:
         own = home.topology(topology.name)
         if url == own or url.startswith(own + os.sep):
             raise UsageError(
-                f"{url} is in the folder of {topology.name}, which is emptied when that starts: "
-                "copy it elsewhere first, or choose another name with -N"
+                f"{url} is in the folder of {topology.name}, which is emptied at the start: "
+                "first copy the savepoint elsewhere, or choose another name with -N"
             )
         if not is_here and not topology.config.get(keys.CHECKPOINT_STORE):
             raise UsageError(
-                f"--from-savepoint needs {keys.CHECKPOINT_STORE} where containers are on other "
-                "machines: a folder or URL that all of them reach"
+                f"--from-savepoint needs {keys.CHECKPOINT_STORE} when containers run on other "
+                "machines: set a folder or URL that all of them reach"
             )
         trust = Trust(key_of(home.path), self.trust_savepoint)
         savepoint = read_savepoint(url, topology, packing, self.allow_non_restored, trust)
@@ -118,8 +120,8 @@ class SavepointOptions:
             raise UsageError(f"--from-savepoint is for the native engine, not for {engine}")
         if self.fresh:
             raise UsageError(
-                f"--fresh is for the native engine; {engine} goes on where its --checkpoint is: "
-                "name a new folder"
+                f"--fresh is for the native engine; {engine} resumes from its --checkpoint "
+                "folder: name a new folder"
             )
 
 

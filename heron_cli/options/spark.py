@@ -41,7 +41,7 @@ _engine = stacked(
         "--max-batch",
         type=click.IntRange(min=1),
         metavar="N",
-        help="--engine spark: maximum deliveries of all spouts in one batch.",
+        help="--engine spark: maximum deliveries of all spouts per batch.",
     ),
     click.option(
         "--batch-secs",
@@ -73,7 +73,7 @@ _scheduler = stacked(
     ),
     click.option("--python", metavar="PATH", help="Python executable of Spark's workers."),
     click.option(
-        "--gang", is_flag=True, help=("Start the containers together in one barrier stage.")
+        "--gang", is_flag=True, help=("Start all containers together, in one barrier stage.")
     ),
 )
 _OF_THE_ENGINE = ("checkpoint", "max_batch", "batch_secs")

@@ -70,7 +70,7 @@ _options = stacked(
         "-N",
         "--override-name",
         metavar="NAME",
-        help="Name of the topology instead of its own.",
+        help="Rename the topology.",
     ),
     click.option(
         "-o",
@@ -107,12 +107,16 @@ _options = stacked(
         type=click.Choice([keys.TEXT, keys.JSON]),
         help="Format of log lines: text (default), or one JSON object per line.",
     ),
-    click.option("--dry-run", is_flag=True, help="Print the packing plan and start nothing."),
+    click.option(
+        "--dry-run", is_flag=True, help=("Print the packing plan without starting the topology.")
+    ),
     click.option(
         "--explain",
         is_flag=True,
-        help="Print the configuration, where each value is from and where it has no effect; start"
-        " nothing.",
+        help=(
+            "Print the configuration with the origin of each value and where a value has no "
+            "effect; do not start the topology."
+        ),
     ),
     click.option("--json", "as_json", is_flag=True, help="With --dry-run or --explain: as JSON."),
     click.option(
@@ -141,7 +145,7 @@ def with_topology_options(function: Function) -> Function:
 
 def _dry_run(plan: bool, config: bool, form: str, as_json: bool) -> DryRun:
     if as_json and not (plan or config):
-        raise UsageError("--json says how --dry-run and --explain print: give one of them")
+        raise UsageError("--json is the format of --dry-run or --explain: give one of them")
     return DryRun(plan or config, config, JSON_FORM if as_json else form)
 
 

@@ -98,8 +98,8 @@ class DatabaseSink(WriteAheadSink):
         style = self._module.paramstyle
         if style not in _PLACEHOLDERS:
             raise ComponentError(
-                f"{self._name}: {self._module.__name__} names its placeholders ({style}), which"
-                f" {type(self).__name__} does not: write a TwoPhaseSink for it"
+                f"{self._name}: {self._module.__name__} uses named placeholders ({style}), which "
+                f"{type(self).__name__} does not support: write a TwoPhaseSink for the driver"
             )
         self._placeholder = _PLACEHOLDERS[style]
         self._table = config.get(TABLE, self.table) or "its table"
@@ -183,7 +183,7 @@ class DatabaseSink(WriteAheadSink):
 
     @property
     def _of_another_run(self) -> str:
-        return f"another run of it has written into {self._table}"
+        return f"another run has written into {self._table}"
 
     def _last_run(self) -> int | None:
         """The number of the run that has written last; None if there is none, or it is not known:
@@ -273,7 +273,7 @@ class DatabaseSink(WriteAheadSink):
             return f"a row of {len(row)} values for {len(columns)} columns: {row!r:.60}"
         for name, column, value in zip(self._names, columns, row, strict=True):
             if column is None:
-                why = "" if value is None else "no column has this type: declare another one"
+                why = "" if value is None else "the type has no column type: declare another type"
             elif value is None:
                 why = "the column is NOT NULL" if column.is_required else ""
             else:

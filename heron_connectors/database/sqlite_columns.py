@@ -96,7 +96,7 @@ class Sqlite:
 def problem_of_value(value: Any) -> str:
     """Why sqlite cannot store a value as it is, in whatever column; empty if it can."""
     if value != value:
-        return "it is NaN, of which sqlite makes NULL"
+        return "the value is NaN, which sqlite stores as NULL"
     if value is None or isinstance(value, (float, bytes, date)):
         return ""
     if isinstance(value, int):

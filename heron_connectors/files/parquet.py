@@ -166,8 +166,8 @@ class ParquetSink(PartFileSink):
         kinds = {each["type"] for streams in groupings for each in streams.values()}
         if ids and tasks > 1 and kinds != {"FIELDS"}:
             raise self._wrong(
-                f"the same {self._id_field} must always come to the same of its {tasks} instances:"
-                f" group its inputs by fields({self._id_field!r}), or give it one instance"
+                f"rows with the same {self._id_field} must go to the same of its {tasks} "
+                f"instances: group its inputs by fields({self._id_field!r}), or use one instance"
             )
 
     def output_of_another_run(self, run: str) -> str:
@@ -305,7 +305,7 @@ class ParquetSink(PartFileSink):
         for tup, position in part.tuples:
             fail_or_ack(self, tup, problems.get(position))
         for problem in problems.values():
-            self.delegate.record_error("a row that does not fit its file", problem)
+            self.delegate.record_error("a row that does not match its file", problem)
         return ""
 
     def _add(self, where: str, table: Any) -> str:
@@ -363,7 +363,7 @@ class ParquetSink(PartFileSink):
 
     def _left_out_of_batch(self, problems: Mapping[int, str], tuples: Sequence[Row]) -> None:
         for problem in problems.values():
-            self.delegate.record_error("a row that does not fit its file is left out", problem)
+            self.delegate.record_error("dropped a row that does not match its file", problem)
         if problems:
             rows = [(list(tuples[at]), why) for at, why in problems.items()]
             self.delegate.abandon_rows(self._fields, rows)

@@ -119,7 +119,8 @@ class PartFileSink(TwoPhaseSink):
         """Write what waits; the names are what `commit` needs."""
         if absent := self._files.absent(transaction.pending):
             self.leave(
-                f"{absent} was removed before its checkpoint was complete; they are written again"
+                f"{absent} was removed before its checkpoint was complete; the sink writes "
+                "the rows again"
             )
         if transaction.buffer:
             self._flush(transaction)
@@ -133,8 +134,8 @@ class PartFileSink(TwoPhaseSink):
             self.leave(str(error))
         for path in absent:
             text = (
-                f"{self._name}: {path} is not in {self._files.folder}: it was there and is gone, or"
-                " its hidden file was removed, and its rows are lost"
+                f"{self._name}: {path} is missing in {self._files.folder}: the file or its "
+                "hidden file was removed, and its rows are lost"
             )
             # Later, as a commit of a restored state is before errors are counted.
             self.delegate.call_soon(partial(self.delegate.record_loss, "a file is gone", text))

@@ -81,7 +81,7 @@ class FileSink(PartFileSink):
         if isinstance(value, (bytes, bytearray)):
             return bytes(value)
         if _shows_nothing(type(value)):
-            raise ValueError(f"{tup.fields[0]}: a {type(value).__name__} has no text of its own")
+            raise ValueError(f"{tup.fields[0]}: a {type(value).__name__} has no text form")
         try:
             return str(value).encode()
         except UnicodeEncodeError:

@@ -56,7 +56,7 @@ class FileSpout(Spout, StatefulComponent):
         path = config.get(PATH, cls.path)
         if path is None or not runs_here or config.get(FOLLOW, cls.follow):
             return None
-        return None if files_of(str(path)) else f"there is no file {path}"
+        return None if files_of(str(path)) else f"file not found: {path}"
 
     def init_state(self, stateful_state: State) -> None:
         """Keep the state."""
@@ -76,8 +76,8 @@ class FileSpout(Spout, StatefulComponent):
             "".encode(self._encoding)
         except LookupError:
             raise ComponentError(
-                f"{context.get_component_id()}: {ENCODING} is {self._encoding!r}, which is no"
-                " encoding that Python has"
+                f"{context.get_component_id()}: {ENCODING} is {self._encoding!r}, which is not "
+                "an encoding of Python"
             ) from None
         if not "a\n".encode(self._encoding).endswith(b"a\n"):
             raise ComponentError(

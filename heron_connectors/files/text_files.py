@@ -115,8 +115,8 @@ class TextFile:
         if self.position.byte == 0 and line.startswith(OF_UTF_16):
             self.close()
             raise UnreadableFile(
-                f"{self.position.path} cannot be read: its beginning is that of UTF-16, whose line"
-                " ends are not single bytes: convert it to UTF-8"
+                f"{self.position.path} is UTF-16 (by its first bytes), whose line ends are not "
+                "single bytes: convert the file to UTF-8"
             )
         self.position.line += 1
         self.position.byte += len(line)
@@ -156,7 +156,7 @@ class TextFile:
         if isinstance(error, EOFError):
             self.remember()
             self._cut = self._seen
-            self._notice = f"{self.position.path} is not whole yet: the rest of it is waited for"
+            self._notice = f"{self.position.path} is incomplete: waiting for the rest"
         self.close()
         return True
 
@@ -241,9 +241,9 @@ class TextFile:
             position.inode = copy.inode
             return
         unread = 0 if self._seen is None else self._seen.size - position.byte
-        text = f"{position.path} was emptied and is read from its beginning"
+        text = f"{position.path} was truncated: reading from its start"
         if unread > 0 and not self._is_compressed:
-            self._missed = f"{text}: at least {unread} bytes of it were not read"
+            self._missed = f"{text}: at least {unread} bytes were not read"
         else:
             self._notice = text
         self._begin(own.inode)
@@ -307,8 +307,8 @@ class TextFile:
     def _path_behind_a_gap(self, beside: list[Generation]) -> str:
         position = self.position
         self._missed = (
-            f"{position.path}: the file that was read is gone, or was emptied, with what it had"
-            f" behind byte {position.byte}; the next one is read from its beginning"
+            f"{position.path}: the file was removed or truncated, with its data after byte "
+            f"{position.byte}; the next file is read from its start"
         )
         in_order = [*beside[1:], beside[0]] if beside[0].path == position.path else beside
         later = [each for each in in_order if 0 < position.changed_ns < each.changed_ns]

@@ -37,9 +37,9 @@ def has_transaction(
     if not must_know or (base in (EMPTY, AWAY) and _is_first(oldest)):
         return False
     raise ComponentError(
-        f"whether {'.'.join(table.name())} has transaction {transaction_id} cannot be known: the"
-        " snapshots since it was prepared are expired, rolled back or of a previous table; compare"
-        " the rows, then begin with --fresh"
+        f"unknown whether {'.'.join(table.name())} has transaction {transaction_id}: the "
+        "snapshots since its preparation are expired, rolled back or of a previous table; "
+        "compare the rows, then start with --fresh"
     )
 
 

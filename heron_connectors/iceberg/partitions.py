@@ -79,7 +79,10 @@ def misplaced(divisions: Sequence[Division], fields: Sequence[str], row: Sequenc
         for name in others:
             value = value.get(name) if isinstance(value, dict) else None
         if value != value:
-            return f"{division.field}={value!r}: it equals no value, so no partition has it"
+            return (
+                f"{division.field}={value!r}: the value does not equal itself, so it has no "
+                "partition"
+            )
         if isinstance(value, (str, bytes)) and str(division.transform) == "identity":
             taken = len(quote_plus(value)) + len(quote_plus(division.name)) + 1
             if taken > NAME_BYTES_MAX:

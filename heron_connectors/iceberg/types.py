@@ -42,7 +42,7 @@ def _plain_form(arrow: Any, kind: Any) -> Any:
     if is_kind.is_float16(kind):
         return arrow.float32()
     if is_kind.is_null(kind):
-        raise ValueError("its type is not known without a value: declare it")
+        raise ValueError("its type is unknown without a value: declare the type")
     known = (
         is_kind.is_boolean,
         is_kind.is_float32,

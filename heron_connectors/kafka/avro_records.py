@@ -80,7 +80,7 @@ def _misfit_of(parsed: Any, rows: PartRows) -> str:
         ((field, declared),) = rows.types.items()
         return _misfit(field, declared, parsed, parsed)
     if kind_of(parsed) != "record":
-        return f"its schema is {called(parsed)}, and not a record"
+        return f"its schema is {called(parsed)}, not a record"
     return record_problem(parsed, rows.types)
 
 
@@ -133,7 +133,7 @@ def parsed_schema(schema: Any, registry: Registry) -> Any:
     except ComponentError:
         raise
     except Exception as error:  # of a dozen classes of fastavro's
-        raise ComponentError(f"the schema is not one of Avro: {first_line(error)}") from None
+        raise ComponentError(f"not a valid Avro schema: {first_line(error)}") from None
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def avro_reader(registry: Registry, part: str, said: Any, types: Mapping[str, st
     def read(data: bytes | None, record: Any) -> Any:
         record_value = decoded(registry, deserializer, data, context_in(record, part))
         if data is not None and rest.payload is not None and rest.payload.read(1):
-            raise ValueError("there are bytes behind its end: it is of another schema")
+            raise ValueError("extra bytes after its end: the value has another schema")
         return record_value
 
     return read
@@ -193,8 +193,8 @@ def check_read(parsed: Any, types: Mapping[str, str], part: str) -> None:
         schema_there = _named_in(there[field], parsed)
         if declared and not holds(schema_of_type("x", declared), schema_there):
             raise ComponentError(
-                f"{schema_key(part)}: {field!r} is declared as {declared}, and the schema has"
-                f" {called(schema_there)}: change one of them"
+                f"{schema_key(part)}: {field!r} is declared as {declared}, but the schema has "
+                f"{called(schema_there)}: change one of them"
             )
 
 

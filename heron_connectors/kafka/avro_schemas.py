@@ -98,7 +98,7 @@ class _AvroBuilder:
 
     def map(self, key: Any, item: Any) -> Any:
         if key != "string":
-            raise ValueError("Avro has no maps but those whose keys are texts")
+            raise ValueError("keys of Avro maps must be texts")
         return {"type": "map", "values": item}
 
     def struct(self, fields: dict[str, Any]) -> Any:

@@ -145,7 +145,7 @@ def _branch(value: Any, branches: Sequence[tuple[str, Written, Any]], is_nullabl
         else:
             return name, encoded
     raise ValueError(
-        why if len(branches) == 1 else f"{shown(value)} is of none of the union's types"
+        why if len(branches) == 1 else f"{shown(value)} matches none of the union's types"
     )
 
 

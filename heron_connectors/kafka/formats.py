@@ -210,5 +210,8 @@ def described(error: ValueError) -> str:
     """Why a record is left out."""
     if isinstance(error, UnicodeDecodeError):
         key = format_key("value")
-        return f"it is not UTF-8 ({error.reason} at byte {error.start}; {key}: bytes takes it)"
+        return (
+            f"the value is not UTF-8 ({error.reason} at byte {error.start}; use {key}: bytes for "
+            "binary values)"
+        )
     return str(error)

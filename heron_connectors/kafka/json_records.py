@@ -86,7 +86,7 @@ def parsed_json(text: str, part: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ComponentError(f"{schema_key(part)} is no JSON: {error}") from None
+        raise ComponentError(f"{schema_key(part)} is not JSON: {error}") from None
 
 
 def _schema_of(parsed: Any) -> Any:

@@ -58,7 +58,7 @@ class _SchemaBuilder:
 
     def map(self, key: Any, item: Any) -> Any:
         if key != _PLAIN["string"]:
-            raise ValueError("JSON has no maps but those whose keys are texts")
+            raise ValueError("keys of JSON maps must be texts")
         return {"type": "object", "additionalProperties": _or_null(item)}
 
     def struct(self, fields: dict[str, Any]) -> Any:
@@ -68,7 +68,7 @@ class _SchemaBuilder:
 def field_problem(parsed: Any, fields: Sequence[str]) -> str:
     """Why tuples with these fields are no objects of a schema, in words; empty if they may be."""
     if not isinstance(parsed, Mapping):
-        return "" if parsed else "its schema takes nothing"
+        return "" if parsed else "its schema accepts nothing"
     if "properties" not in parsed and parsed.get("type", "object") != "object":
         return f"its schema is of {parsed['type']}, and not of an object"
     known = parsed.get("properties", {})
@@ -77,7 +77,11 @@ def field_problem(parsed: Any, fields: Sequence[str]) -> str:
         if more is not None:
             return f"the schema has no property {more!r}, but {', '.join(known)}"
     missing = next((each for each in parsed.get("required", ()) if each not in fields), None)
-    return "" if missing is None else f"the schema requires {missing!r}, which no tuple has"
+    return (
+        ""
+        if missing is None
+        else (f"the schema requires {missing!r}, which is not a field of the tuples")
+    )
 
 
 def with_iso_times(value: Any) -> Any:

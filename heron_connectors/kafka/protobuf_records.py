@@ -74,10 +74,10 @@ def _own(said: Any, part: str, registry: Registry) -> Known:
 
 def _newest(found: Any, own: Known | None, key: str, registry: Registry) -> Known:
     if own is None:
-        raise ValueError(f"is written by a class of messages, which {key} names")
+        raise ValueError(f"needs a message class, which {key} names")
     serializer = _serializer(own.parsed, registry, {})
     if problem := _unlike(found, serializer, own.parsed.DESCRIPTOR):
-        remedy = f"write by a class that protoc has made of it, or set {USE_LATEST}: false"
+        remedy = f"use a class that protoc generated from the schema, or set {USE_LATEST}: false"
         raise ValueError(f"{problem}: {remedy}")
     return own
 
@@ -183,7 +183,7 @@ def protobuf_reader(registry: Registry, part: str, said: Any, types: Mapping[str
         # A parser takes the bytes of any message for those of its own.
         other = next((each for each in writers if each != descriptor.full_name), None)
         if other is not None:
-            raise ValueError(f"it is a message {other}, not {descriptor.full_name}")
+            raise ValueError(f"the value is a message {other}, not {descriptor.full_name}")
         return None if message is None else read_message(message)
 
     return read

@@ -128,7 +128,7 @@ class _DescriptorCompiler:
             if value is not None:
                 setattr(message, name, put(value))
             elif not field.has_presence:
-                raise ValueError("null, which only a field that is `optional` has")
+                raise ValueError("null, which only an `optional` field accepts")
 
         return assign
 
@@ -181,7 +181,7 @@ class _DescriptorCompiler:
 
         name, make = descriptor.full_name, GetMessageClass(descriptor)
         if name in _REFUSED:
-            raise ComponentError(f"{name} has no type that a stream can declare")
+            raise ComponentError(f"{name} has no type for a declaration of a stream")
         if name in _WRAPPERS:
             put = self._put(descriptor.fields_by_name["value"])
             return lambda value: make(value=put(value))
@@ -198,7 +198,7 @@ class _DescriptorCompiler:
             return lambda found: found
         name = field.message_type.full_name
         if name in _REFUSED:
-            raise ComponentError(f"{name} has no type that a stream can declare")
+            raise ComponentError(f"{name} has no type for a declaration of a stream")
         if name in _WRAPPERS:
             return lambda found: found.value
         return _KNOWN[name][1] if name in _KNOWN else self.reader(field.message_type)
@@ -243,7 +243,7 @@ def _is_map(field: Any) -> bool:
 
 def _there(value: Any) -> Any:
     if value is None:
-        raise ValueError("null, which lists and maps do not hold")
+        raise ValueError("null, which lists and maps do not accept")
     return value
 
 
@@ -295,7 +295,7 @@ def _enum_put(descriptor: Any) -> Put:
             return int(names[value].number)
         if type(value) is int and value in descriptor.values_by_number:
             return value
-        raise ValueError(f"{shown(value)} is none of {', '.join(names)}")
+        raise ValueError(f"{shown(value)} is not one of {', '.join(names)}")
 
     return put
 

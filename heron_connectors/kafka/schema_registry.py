@@ -140,14 +140,14 @@ class Registry:
         status, text = error.http_status_code, first_line(getattr(error, "error_message", error))
         if status == _CONFLICT:
             return ValueError(
-                f"the schema is not compatible with those that it has ({text}): give added fields"
-                f" a default (JSON Schema: additionalProperties false before, too), write another"
-                f" topic, or change the subject's compatibility"
+                f"the schema is not compatible with earlier schemas ({text}): give added fields "
+                "a default (JSON Schema: additionalProperties false before, too), write another "
+                "topic, or change the subject's compatibility"
             )
         if status == _NOT_FOUND:
-            return ValueError(f"{text}: register it, or set {AUTO_REGISTER}: true")
+            return ValueError(f"{text}: register the schema, or set {AUTO_REGISTER}: true")
         if status not in _AWAY and status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            return ValueError(f"it refuses the schema: {text}")
+            return ValueError(f"the registry rejects the schema: {text}")
         return RegistryAway(f"schema registry at {self.url} answers {status}: {text}")
 
 

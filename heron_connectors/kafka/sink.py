@@ -170,7 +170,7 @@ class KafkaSink(WriteAheadSink):
 
     @property
     def _of_another_run(self) -> str:
-        return f"another run of it has written into the topic {self._topic}"
+        return f"another run has written into the topic {self._topic}"
 
     @contextmanager
     def _consumer(self, group: str) -> Iterator[Any]:
@@ -196,7 +196,7 @@ class KafkaSink(WriteAheadSink):
                 return committed_offsets(consumer, [of_runs], self._rights.lacking)[of_runs]
         except kafka().KafkaException as error:
             why = self._rights.described(error.args[0])
-            self.logger.warning("the run that wrote last is not known: %s", why)
+            self.logger.warning("the run that wrote last is unknown: %s", why)
             return None
 
     @property

@@ -174,7 +174,7 @@ class ReplayedLetters(Spout, TwoPhaseStatefulComponent):
         if tup_id in self._pending and self._failed.failed(tup_id, time.monotonic()):
             values = self._pending.pop(tup_id)
             self.delegate.record_error(
-                "a dead letter is abandoned", f"it was sent again and failed: {values!r:.200}"
+                "a dead letter is abandoned", f"the replay failed: {values!r:.200}"
             )
             self._are_done(self._position)
 

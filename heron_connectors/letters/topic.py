@@ -201,7 +201,7 @@ class TopicRequests:
             self._consumer.commit(offsets=[position], asynchronous=not wait)
         except kafka().KafkaException as error:
             self._logger.warning(
-                "requests that are done are not noted: %s", error_text(error.args[0])
+                "finished requests are not recorded: %s", error_text(error.args[0])
             )
 
     def close(self) -> None:

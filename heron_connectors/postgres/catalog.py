@@ -52,8 +52,9 @@ def table_called(connection: Any, name: str) -> TableName:
     found = answered(connection, _TABLE, [name])
     if not found:
         raise ComponentError(
-            f"there is no table {name} in {connection.info.dbname} on the search path of the role"
-            f" {connection.info.user}: name it with its schema, and in quotes if it has capitals"
+            f"{connection.info.dbname} has no table {name} on the search path of the role "
+            f"{connection.info.user}: name the table with its schema, and quote a name with "
+            "capitals"
         )
     return TableName(*found[0])
 

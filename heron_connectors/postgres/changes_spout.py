@@ -104,8 +104,8 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         self._name = name = context.get_component_id()
         if len(context.get_component_tasks(name)) > 1:
             raise ComponentError(
-                f"{name}: a slot has one reader at a time: its parallelism is 1 (divide the tables"
-                " by publications, each with a slot and a component of its own)"
+                f"{name}: a slot has one reader at a time: set its parallelism to 1 (for more, "
+                "divide the tables by publications, each with its own slot and component)"
             )
         for key in (CONNECT, SLOT, PUBLICATION):
             if not config.get(key):
@@ -170,8 +170,8 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         )
         if saved["slot"] != self._slot:
             raise ComponentError(
-                f"{self._name}: its state is that of the slot {saved['slot']}, and {SLOT} is"
-                f" {self._slot}: begin without its state (--fresh)"
+                f"{self._name}: its state belongs to the slot {saved['slot']}, but {SLOT} is "
+                f"{self._slot}: start without its state (--fresh)"
             )
         if self._position.index and saved["publications"] != self._publications:
             raise ComponentError(
@@ -181,8 +181,8 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         snapshot = saved.get("snapshot")
         if self._has_snapshot and snapshot is None:
             raise ComponentError(
-                f"{self._name}: its state has begun with changes, without the rows before them:"
-                f" begin without its state (--fresh), or set {SNAPSHOT} to {NEVER}"
+                f"{self._name}: its state started with changes, without the rows before them: "
+                f"start without its state (--fresh), or set {SNAPSHOT} to {NEVER}"
             )
         self._snapshot = None if snapshot is None else SnapshotState.restored(snapshot)
 
@@ -335,14 +335,14 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         if self._position is None:
             return
         if problem := slot_state.problem(self._log, self._position.flushed):
-            raise ComponentError(f"{problem}: begin without its state (--fresh)")
+            raise ComponentError(f"{problem}: start without its state (--fresh)")
         if slot_state.confirmed > self._position.flushed:
             ours = self._position.flushed
             raise ComponentError(advanced_by_another(self._slot, slot_state.confirmed, ours))
 
     def _report_slot(self) -> None:
         """Advance the slot, and look how far it is behind."""
-        assert self._session is not None, "the slot of a session that is over"
+        assert self._session is not None, "the slot of an ended session"
         if not self._is_saved and self._position is not None:
             self._to_advance = self._position.flushed
         self._lag.update(self._session.advance(self._to_advance))
@@ -373,8 +373,8 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
             self._rows = SnapshotReader(connection, snapshot, self._publications, types)
             self._rows.begin()
             for table in self._rows.gone:
-                text = f"{table} is gone (or not published), and the rest of its rows with it"
-                self.delegate.record_loss("a table is not read to its end", text)
+                text = f"{table} was dropped (or is not published), and its remaining rows with it"
+                self.delegate.record_loss("a table was not read to its end", text)
         self._buffer.extend(self._rows.read())
 
     def _learn_types(self, session: SlotReader, message: Message) -> None:

@@ -97,8 +97,8 @@ class SnapshotReader:
         ((is_standby, self._snapshot, lsn),) = self._rows.ask(_SNAPSHOT)
         if is_standby:
             raise ComponentError(
-                "a standby does not tell which transactions its rows have: postgres.connect names"
-                " the primary for postgres.snapshot"
+                "a standby does not know the transactions of its rows: name the primary in "
+                "postgres.connect for postgres.snapshot"
             )
         self._state.end_lsn = lsn_of(lsn)
         for table in gone:
@@ -118,8 +118,8 @@ class SnapshotReader:
         remedy = "or read its changes alone, by a publication and a component of their own"
         if not keys:
             raise ComponentError(
-                f"postgres.snapshot reads {table} by its primary key, and it has none: add one,"
-                f" {remedy}"
+                f"postgres.snapshot reads {table} by its primary key, which is missing: add one, "
+                f"{remedy}"
             )
         if identity not in ("d", "f") and not key_is_identity:
             raise ComponentError(

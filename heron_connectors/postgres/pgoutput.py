@@ -180,7 +180,7 @@ class _MessageReader:
         try:
             return data.decode()
         except UnicodeDecodeError as error:
-            raise DecodingError(f"a text in a message of pgoutput is no UTF-8: {error}") from None
+            raise DecodingError(f"a text in a message of pgoutput is not UTF-8: {error}") from None
 
     def row(self) -> Values:
         return tuple([self._value() for _ in range(self.number("!H"))])

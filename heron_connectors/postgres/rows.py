@@ -72,8 +72,8 @@ class RowReader:
         for name, text in zip(names, key, strict=True):
             if text is None:
                 raise ComponentError(
-                    f"a row has no value in its key {name}, so it has no place among the others:"
-                    f" leave such rows out in the query (WHERE {name} IS NOT NULL)"
+                    f"a row has NULL in its key {name}, so its order is undefined: exclude such "
+                    f"rows in the query (WHERE {name} IS NOT NULL)"
                 )
         return TableRow(tuple(texts[: -len(names)]), tuple(each or "" for each in key))
 
@@ -100,7 +100,7 @@ class RowReader:
 def _refused(error: Any) -> Exception:
     found = meaning(error)
     if isinstance(found, Busy):
-        return Busy(f"{found}: another session has locked a table that is to be read (pg_locks)")
+        return Busy(f"{found}: another session has locked a table of the query (pg_locks)")
     if error.sqlstate == "42501":
         return ComponentError(
             f"{found}: the role needs the right to read all of its rows (GRANT SELECT ON …, and"

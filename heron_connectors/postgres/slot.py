@@ -76,8 +76,8 @@ class SlotState:
             return ""
         if log.server != self.log.server:
             return (
-                f"its state is that of another server (system {log.server}, and this one is"
-                f" {self.log.server})"
+                f"its state belongs to another server (system {log.server}, this one is "
+                f"{self.log.server})"
             )
         if log.timeline not in (0, self.log.timeline):
             return (
@@ -116,8 +116,8 @@ class SlotReader:
         for publication in self._publications:
             if not self._all("SELECT 1 FROM pg_publication WHERE pubname = %s", [publication]):
                 raise ComponentError(
-                    f"there is no publication {publication}: CREATE PUBLICATION {publication} FOR"
-                    " TABLE …, and make the slot again behind it"
+                    f"publication {publication} does not exist: CREATE PUBLICATION {publication} "
+                    "FOR TABLE …, then recreate the slot"
                 )
         self._all("SELECT pg_copy_logical_replication_slot(%s, %s, true)", [self._slot, self._copy])
         self._confirmed = state.confirmed
@@ -141,8 +141,8 @@ class SlotReader:
             )
         if status == "lost" or confirmed is None:
             raise ComponentError(
-                f"the slot {self._slot} is lost: the server has removed its log"
-                f" (max_slot_wal_keep_size); drop it, and start again with another one"
+                f"the slot {self._slot} is lost: the server has removed its log "
+                "(max_slot_wal_keep_size); drop the slot, and start again with a new slot"
             )
         if reader is not None:
             raise Busy(self._read_by(f"the process {reader} of the server"))
@@ -151,15 +151,16 @@ class SlotReader:
 
     def _gone(self) -> str:
         return (
-            f"there is no replication slot {self._slot}:"
-            f" SELECT pg_create_logical_replication_slot('{self._slot}', '{PLUGIN}') makes one,"
-            " whose changes begin there; if it was there before, those since then are lost"
+            f"replication slot {self._slot} does not exist: SELECT "
+            f"pg_create_logical_replication_slot('{self._slot}', '{PLUGIN}') creates a slot, "
+            "whose changes start at its creation; if the slot existed before, the changes in "
+            "between are lost"
         )
 
     def _read_by(self, reader: str) -> str:
         return (
-            f"the slot {self._slot} is read by {reader} (pg_stat_activity): one reader has it at a"
-            " time; stop that one, or make another slot"
+            f"the slot {self._slot} is in use by {reader} (pg_stat_activity): a slot has one "
+            "reader at a time; stop that reader, or create another slot"
         )
 
     # --- pages --------------------------------------------------------------------------------
@@ -256,7 +257,7 @@ class SlotReader:
 def advanced_by_another(slot: str, confirmed: int, ours: int) -> str:
     """Of a slot that is not where this topology has left it."""
     return (
-        f"the slot {slot} is at {lsn_text(confirmed)}, and this topology at {lsn_text(ours)}:"
-        " another reader has advanced it, or it was recreated; the changes between are lost to this"
-        " topology: begin without its state (--fresh)"
+        f"the slot {slot} is at {lsn_text(confirmed)}, but this topology is at {lsn_text(ours)}: "
+        "another reader has advanced the slot, or the slot was recreated; the changes in "
+        "between are lost to this topology: start without its state (--fresh)"
     )

@@ -189,12 +189,12 @@ class SnapshotState:
         if without == 0:
             return Remainder.NOTHING
         until = table.parts[without - 1].until
-        assert until is not None, "a part behind the last one"
+        assert until is not None, "a part after the last one"
         if isinstance(message, Truncate):
             raise DecodingError(
-                f"{relation.schema}.{relation.table} was emptied (TRUNCATE) between two sessions"
-                " that have read its rows, and which are gone is not known: begin without the"
-                " state (--fresh)"
+                f"{relation.schema}.{relation.table} was emptied (TRUNCATE) between two sessions "
+                "that read its rows, so the removed rows are unknown: start without the state "
+                "(--fresh)"
             )
         old, new = _keys_of(table, relation, message)
         is_left = [key is not None and is_up_to(table.keys, key, until) for key in (old, new)]
@@ -238,9 +238,9 @@ def _key_of(table: TableParts, relation: Relation, values: Values, old: Values |
             value = old[at]
         if not isinstance(value, str):
             raise DecodingError(
-                f"a change of {relation.schema}.{relation.table} is without {key_column.name},"
-                " which was of its primary key when its rows were read: begin without the state"
-                " (--fresh)"
+                f"a change of {relation.schema}.{relation.table} is without {key_column.name}, a "
+                "column of its primary key when its rows were read: start without the state "
+                "(--fresh)"
             )
         key.append(value)
     return tuple(key)

@@ -77,7 +77,7 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
         self._columns = tuple(context.get_this_output_fields())
         if not self._columns:
             raise ComponentError(
-                f"{name}: its outputs name the columns to read, and there are none"
+                f"{name}: its outputs name the columns to read: declare at least one"
             )
         self._application = f"heronpy {context.get_topology_name()}.{name}"
         tasks = context.get_component_tasks(name)
@@ -104,11 +104,10 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
 
     def _check_source(self) -> None:
         if bool(self._table) == bool(self._query):
-            raise ComponentError(f"{self._name}: its config needs {TABLE} or {QUERY}, one of them")
+            raise ComponentError(f"{self._name}: its config needs one of {TABLE} or {QUERY}")
         if self._query and not self._key_names:
             raise ComponentError(
-                f"{self._name}: {QUERY} needs {KEY}: the columns of the query that tell its rows"
-                " apart"
+                f"{self._name}: {QUERY} needs {KEY}: the columns of the query that identify a row"
             )
 
     # --- state ----------------------------------------------------------------------------------
@@ -128,8 +127,8 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
         for what, is_now in self._source.items():
             if saved[what] != is_now:
                 raise ComponentError(
-                    f"{self._name}: its state is that of the {what} {saved[what]}, and this is"
-                    f" {is_now}: begin without its state (--fresh)"
+                    f"{self._name}: its state belongs to the {what} {saved[what]}, but now it is "
+                    f"{is_now}: start without its state (--fresh)"
                 )
         self._after = None if saved["after"] is None else tuple(saved["after"])
         self._is_at_end = saved["is_at_end"]
@@ -206,8 +205,8 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
             self.logger.debug("%s was emitted before", row.key)
         else:
             raise ComponentError(
-                f"two rows of {self._table or 'the query'} have the key {', '.join(row.key)}:"
-                f" {KEY} names columns that tell all rows apart"
+                f"two rows of {self._table or 'the query'} have the key {', '.join(row.key)}: "
+                f"name columns that identify a row in {KEY}"
             )
         self._newest, self._is_resumed = key, False
 
@@ -253,8 +252,7 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
             key = tuple(map(KeyColumn, self._key_names, names))
         if not key:
             raise ComponentError(
-                f"{self._table} has no primary key: name the columns that tell its rows apart"
-                f" ({KEY})"
+                f"{self._table} has no primary key: name the columns that identify a row ({KEY})"
             )
         self._oids = [oids[each] for each in (*self._columns, *(column.name for column in key))]
         return Selection(source, self._columns, key, has_nulls=bool(self._key_names))

@@ -57,7 +57,7 @@ def _date(text: str) -> date:
 
 def _check_time(text: str) -> None:
     if text.endswith("infinity"):
-        raise Unrepresentable(f"Python has no date that is {text}")
+        raise Unrepresentable(f"{text} is outside the range of Python's dates")
     if text.endswith(" BC"):
         raise Unrepresentable(f"{text}: Python has no date before the year 1")
 
@@ -78,7 +78,7 @@ def _time_of_day(text: str) -> time:
     try:
         return time.fromisoformat(text)
     except ValueError:
-        raise Unrepresentable(f"Python has no time of a day that is {text}") from None
+        raise Unrepresentable(f"{text} is outside the range of Python's times") from None
 
 
 _INTERVAL = re.compile(
@@ -91,9 +91,9 @@ _INTERVAL = re.compile(
 def _interval(text: str) -> timedelta:
     match = _INTERVAL.fullmatch(text)
     if match is None or not text:
-        raise Unrepresentable(f"Python has no duration that is {text}")
+        raise Unrepresentable(f"{text} is outside the range of Python's durations")
     if match["years"] or match["months"]:
-        raise Unrepresentable(f"{text}: months and years are no duration of a fixed length")
+        raise Unrepresentable(f"{text}: months and years do not have a fixed length")
     part = int((match["part"] or "").ljust(6, "0"))
     seconds = (int(match["hours"] or 0) * 60 + int(match["minutes"] or 0)) * 60
     length = timedelta(seconds=seconds + int(match["seconds"] or 0), microseconds=part)
@@ -116,7 +116,7 @@ def _document(text: str) -> Any:
     try:
         return json.loads(text, parse_float=_fraction, object_pairs_hook=_object)
     except RecursionError:
-        raise Unrepresentable("JSON that is nested too deep") from None
+        raise Unrepresentable("JSON that is nested too deeply") from None
 
 
 def _fraction(text: str) -> float | Decimal:
@@ -127,7 +127,7 @@ def _fraction(text: str) -> float | Decimal:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise Unrepresentable("the JSON has an object with the same key twice")
+        raise Unrepresentable("an object in the JSON has a duplicate key")
     return found
 
 
@@ -209,7 +209,7 @@ class Types:
             raise
         except (ValueError, KeyError, ArithmeticError):
             raise Unrepresentable(
-                f"{text[:60]!r} is no value of the type with the oid {oid}"
+                f"{text[:60]!r} is not a value of the type with the oid {oid}"
             ) from None
 
     def _parser(self, oid: int, depth: int) -> Parse:
@@ -235,10 +235,10 @@ def _of_unknown(oid: int, text: str) -> Any:
 def array(text: str, parse: Parse, delimiter: str) -> Any:
     """A list of an array's text; NotHeld for one that does not begin with 1."""
     if text.startswith("["):
-        raise Unrepresentable(f"{text[:60]}: a list begins with its first element")
+        raise Unrepresentable(f"{text[:60]}: a list must start at its first element")
     found, at = _list(text, 0, parse, delimiter, 1)
     if at != len(text):
-        raise Unrepresentable(f"{text[:60]!r} is no array")
+        raise Unrepresentable(f"{text[:60]!r} is not an array")
     return found
 
 
@@ -246,7 +246,7 @@ def _list(text: str, at: int, parse: Parse, delimiter: str, depth: int) -> tuple
     """The list whose brace is at that place, and where the text goes on behind it."""
     items: list[Any] = []
     if text[at : at + 1] != "{" or depth > DIMENSIONS_MAX:
-        raise Unrepresentable(f"{text[:60]!r} is no array")
+        raise Unrepresentable(f"{text[:60]!r} is not an array")
     at += 1
     while text[at : at + 1] != "}":
         if text[at : at + 1] == "{":
@@ -257,7 +257,7 @@ def _list(text: str, at: int, parse: Parse, delimiter: str, depth: int) -> tuple
         if text[at : at + 1] == delimiter:
             at += 1
         elif text[at : at + 1] != "}":
-            raise Unrepresentable(f"{text[:60]!r} is no array")
+            raise Unrepresentable(f"{text[:60]!r} is not an array")
     return items, at + 1
 
 

@@ -105,12 +105,12 @@ def refusal(headers: Mapping[str, str], options: RequestServerOptions) -> tuple[
         ):
             return 401, "send the server's token: `Authorization: Bearer TOKEN`"
     elif is_loopback(options.host) and not is_loopback(host_of(headers.get("host", ""))):
-        return 421, "this server is for this machine: use 127.0.0.1 or localhost"
+        return 421, "this server accepts local requests only: use 127.0.0.1 or localhost"
     site = headers.get("sec-fetch-site", "none")
     origin = headers.get("origin")
     is_own = origin is None or origin.partition("://")[2] == headers.get("host", "")
     if site not in ("same-origin", "none") or not is_own:
-        return 403, "another site's page may call nothing here"
+        return 403, "requests from the pages of other sites are rejected"
     return None
 
 
@@ -120,7 +120,7 @@ def call_of(method: str, raw_path: bytes) -> tuple[str, str | None]:
     try:
         function, *rest = (unquote_to_bytes(part).decode() for part in parts[2:])
     except (UnicodeDecodeError, ValueError):
-        raise Unacceptable(400, "a path that is not UTF-8") from None
+        raise Unacceptable(400, "the path is not UTF-8") from None
     if not function:
         raise Unacceptable(404, "name a function: /drpc/FUNCTION")
     if method == "POST" and not rest:
@@ -194,7 +194,7 @@ class RequestApplication:
         try:
             return body.decode()
         except UnicodeDecodeError:
-            raise Unacceptable(400, "arguments that are not UTF-8") from None
+            raise Unacceptable(400, "the arguments are not UTF-8") from None
 
     async def _call(self, function: str, arguments: str, receive: Receive) -> HttpAnswer:
         """A caller that goes away takes its call along."""

@@ -48,8 +48,9 @@ def check_server_options(options: RequestServerOptions) -> None:
     ]
     if missing:
         raise UsageError(
-            f"--host {options.host} lets others in: give {' and '.join(missing)}, so that a caller"
-            " proves who it is, and its token is encrypted on the network"
+            f"--host {options.host} is reachable from other machines: give "
+            f"{' and '.join(missing)}, so that callers authenticate and their tokens are "
+            "encrypted"
         )
 
 

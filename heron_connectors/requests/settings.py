@@ -59,12 +59,12 @@ def token_of(config: Mapping[str, Any], component: str) -> str | None:
         with open(str(path), encoding="utf-8") as file:
             return file.read().strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
+        reason = getattr(error, "strerror", None) or "the file is not text"
         raise ComponentError(f"{component}: {TOKEN_FILE} {path} cannot be read: {reason}") from None
 
 
 def _port(value: Any, component: str, key: str) -> int:
     text = str(value)
     if not text.isdecimal() or not 0 < int(text[:6]) < 65536:
-        raise ComponentError(f"{component}: {key} has {text!r:.60}, which is no port")
+        raise ComponentError(f"{component}: {key} has {text!r:.60}, which is not a port")
     return int(text)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 RequestId = tuple[str, str, int]
 """Of a request, and host and port of the server that has it."""
-NOT_STARTED = "the topology ends before it has begun with the request"
+NOT_STARTED = "the topology ended before it processed the request"
 
 
 class DRPCSpout(Spout):
@@ -53,8 +53,8 @@ class DRPCSpout(Spout):
             given[FUNCTION] = function
         if not isinstance(given.get(FUNCTION), str) or not given[FUNCTION]:
             raise WrongArgumentError(
-                f"{cls.__name__}.spec needs function=, the name that callers use, not"
-                f" {given.get(FUNCTION)!r}"
+                f"{cls.__name__}.spec needs function=, the name that callers use, not "
+                f"{given.get(FUNCTION)!r}"
             )
         if drpc is not None:
             given[LOCAL] = drpc.service_id
@@ -130,7 +130,9 @@ class DRPCSpout(Spout):
         if self._local is not None:
             self._local.fail_request(request_id)
         elif (problem := self._clients.fail(request_id, host, port, None)) is not None:
-            self.delegate.record_error("a failed request cannot be told to its server", problem)
+            self.delegate.record_error(
+                ("the failure of a request cannot be reported to its server"), problem
+            )
 
     def close(self) -> None:
         """Requests that were fetched and not emitted fail."""

@@ -38,7 +38,7 @@ FRAME_SECS = 30.0
 UNKNOWN_PEER_BYTES_MAX = 64 * 1024
 """Of a frame on a connection that has to say a token first."""
 
-NO_TOKEN = f"call {AUTHENTICATE} with this server's token first"
+NO_TOKEN = f"first call {AUTHENTICATE} with this server's token"
 
 
 class ThriftCounts(Struct):

@@ -153,8 +153,8 @@ class SparkSpout(EmitsRows[RowId], Spout, TwoPhaseStatefulComponent):
             return
         if saved["instances"] != self._instances:
             raise ComponentError(
-                f"{self._name}: its state is that of {saved['instances']} instances, which divide "
-                f"the segments otherwise than {self._instances}: keep its parallelism"
+                f"{self._name}: its state is that of {saved['instances']} instances, which "
+                f"divide the segments differently from {self._instances}: keep its parallelism"
             )
         self._positions = {writer: (segment, row) for writer, segment, row in saved["positions"]}
 

@@ -103,7 +103,7 @@ class FrameSpout(TableSpout):
             config[SCHEMA] = schema
         if columns is None:
             if absolute is None or format not in LEARNED or _is_remote(absolute):
-                raise TopologyError(f"which columns of {absolute or format}? Give columns=[...]")
+                raise TopologyError(f"name the columns of {absolute or format}: columns=[...]")
             columns = columns_of_first_file(FileTable(absolute, config.get(FORMAT)))
         return _source(config, columns, rows_per_tuple)
 
@@ -222,7 +222,7 @@ def _problems(topology: TopologySpec) -> Iterator[str]:
 
 def problem_without_spark(name: str, config: Mapping[str, Any]) -> str:
     """Why a spout's frame cannot be read by pyarrow, in one line; empty if it can."""
-    remedy = "run it with --engine spark"
+    remedy = "use --engine spark"
     if FUNCTION in config:
         return (
             f"spout {name!r} reads a DataFrame that a function makes of Spark's session: {remedy}"
@@ -237,7 +237,7 @@ def problem_without_spark(name: str, config: Mapping[str, Any]) -> str:
         return ""
     if kind not in LEARNED or PATH not in config or _is_remote(config[PATH]):
         what = config.get(PATH) if kind in LEARNED else f"format {kind!r}"
-        return f"spout {name!r} reads {what or kind}, which only Spark can: {remedy}"
+        return f"spout {name!r} reads {what or kind}, which only Spark supports: {remedy}"
     known = (SCHEMA,) if SCHEMA in config else ()
     spark_s = [each for each in config.get(OPTIONS, ()) if each.lower() not in FOR_BATCHES]
     for option in (*known, *spark_s):

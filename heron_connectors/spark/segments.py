@@ -113,7 +113,7 @@ class SegmentLog:
             with open(self._file(number), encoding="utf-8") as file:
                 found = json.load(file)
         except FileNotFoundError:
-            raise MissingSegment(f"segment {number} in {self.folder} is not there") from None
+            raise MissingSegment(f"segment {number} is missing in {self.folder}") from None
         parts = tuple(SegmentPart(*each) for each in found["parts"])
         fields, transaction = tuple(found["fields"]), found["transaction"]
         return Segment(number, fields, parts, transaction, found.get("run", ""))
@@ -126,7 +126,9 @@ class SegmentLog:
                 for block in msgpack.Unpacker(file, max_buffer_size=0):
                     yield from unpack(block)
         except FileNotFoundError:
-            raise MissingSegment(f"{path} is not there: another reader has removed it") from None
+            raise MissingSegment(
+                f"{path} is missing: another reader has removed the file"
+            ) from None
 
     # --- for the writer ---------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ def _blocks(path: str, encoding: str | None) -> Iterator[bytes]:
             while data := file.read(READ_BYTES):
                 yield data if decoder is None else decoder.decode(data).encode(UTF8)
     except (EOFError, lzma.LZMAError, zlib.error) as error:
-        raise ValueError(f"what is compressed is damaged: {error}") from None
+        raise ValueError(f"the compressed data are damaged: {error}") from None
 
 
 class _Quotes:

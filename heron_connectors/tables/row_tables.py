@@ -107,7 +107,7 @@ def _undeclared_fields(
     for position, row in enumerate(rows) if nested else ():
         for at, name, kind in nested:
             if more := undeclared_field(arrow, row[at], kind):
-                problems[position] = f"{name} has a field {more!r} that {kind} has not"
+                problems[position] = f"{name} has a field {more!r} that is missing in {kind}"
     return problems
 
 
@@ -190,7 +190,7 @@ def _misfit(mode: str, known: Any, declared: Any, name: str) -> str:
         return keys or _misfit(mode, known.item_type, declared.item_type, f"the items of {name}")
     if known == declared or _holds_all_of(is_kind, known, declared):
         return ""
-    return f"{name} as {known}, and it is declared as {declared}"
+    return f"{name} as {known}, but the column is declared as {declared}"
 
 
 def _holds_all_of(is_kind: Any, known: Any, declared: Any) -> bool:

@@ -148,7 +148,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
             files = FileTable(os.path.abspath(path), config.get(FORMAT, cls.format)).files()
         except ComponentError as error:
             return str(error)
-        return None if files else f"there is no file {path}"
+        return None if files else f"file not found: {path}"
 
     def init_state(self, stateful_state: State) -> None:
         """Keep the state."""
@@ -202,15 +202,15 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
         columns = list(self._columns or ())
         if self._timestamp_field not in columns:
             raise ComponentError(
-                f"{name}: {TIMESTAMP_FIELD} is {self._timestamp_field!r}, which is none of its"
-                f" columns: {', '.join(columns)}"
+                f"{name}: {TIMESTAMP_FIELD} is {self._timestamp_field!r}, which is not one of "
+                f"its columns: {', '.join(columns)}"
             )
         return columns.index(self._timestamp_field)
 
     def _start(self, name: str) -> None:
         files = self._table.files()
         if not files and not self._follow:
-            raise ComponentError(f"{name}: there is no file {self._table.path}")
+            raise ComponentError(f"{name}: file not found: {self._table.path}")
         divide = lasting_share if self._follow else share
         self._pieces = divide(list(self._table.pieces(files)), self._index, self._instances)
         self._known = set(files)
@@ -365,12 +365,12 @@ def table_of(
     )
     for key, text in ((DELIMITER, csv.delimiter), (QUOTE, csv.quote or '"')):
         if len(text) != 1:
-            raise ValueError(f"{key} is {text!r}, and one character is needed")
+            raise ValueError(f"{key} must be one character, not {text!r}")
     try:
         lookup(csv.encoding)
     except LookupError:
         raise ValueError(
-            f"{ENCODING} is {csv.encoding!r}, which is not an encoding that Python has"
+            f"{ENCODING} is {csv.encoding!r}, which is not an encoding of Python"
         ) from None
     for type_text in types.values():
         fits_of(type_text)
@@ -383,7 +383,7 @@ def columns_of_first_file(table: FileTable) -> list[str]:
         files = table.files()
         if not files:
             raise TopologyError(
-                f"there is no file {table.path} to learn the columns from: give columns=[...]"
+                f"{table.path} does not exist, so its columns are unknown: give columns=[...]"
             )
         return table.columns(files[0])
     except ComponentError as error:

@@ -196,7 +196,7 @@ class FileTable:
         ending = os.path.splitext(plain_name(path))[1].lower()
         if ending not in FORMATS:
             raise ComponentError(
-                f"{path}: cannot tell its format by its name; say parquet, csv or json"
+                f"{path}: its name does not show its format; give parquet, csv or json"
             )
         return FORMATS[ending]
 

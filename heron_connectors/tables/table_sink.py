@@ -115,14 +115,14 @@ class TableSink(WriteAheadSink):
         `given`: columns that get their values from the table itself."""
         absent = sorted(self._required - set(self._columns) - set(given))
         if absent:
-            return f"requires column {absent[0]!r}, which the input does not have"
+            return f"requires column {absent[0]!r}, which is missing in the input"
         declared = [name for name in self._columns if name in self._known and name in self._types]
         inside = (
             absent_field(self._arrow, self._types[name], self._known[name], name)
             for name in declared
         )
         field = next(filter(None, inside), "")
-        return f"requires {field}, which the input does not have" if field else ""
+        return f"requires {field}, which is missing in the input" if field else ""
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -174,9 +174,16 @@ class TableSink(WriteAheadSink):
         }
         typed = valued | set(self._types)
         if not typed & set(self._columns):
-            return f"{self._columns[0]}=None: a new table has a type for a column: declare one"
+            return (
+                f"{self._columns[0]}=None: a new table needs a type for each column: declare the "
+                "type"
+            )
         absent = next((each for each in divided_by if each not in typed), "")
-        return f"{absent}=None: a new table is divided by it: declare its type" if absent else ""
+        return (
+            f"{absent}=None: a new table is partitioned by the column: declare its type"
+            if absent
+            else ""
+        )
 
     def fitting(self, rows: Sequence[Any]) -> tuple[Any, dict[int, str]]:
         """(The rows that fit, with the types that the table has now, why not for each other one by

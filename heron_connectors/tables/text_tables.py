@@ -229,7 +229,7 @@ def _csv_batches(
     if quote is not None and waiting.num_rows:
         last = [each[-1].as_py() for each in waiting.columns]
         if quote.is_of(last[-1]):
-            bad.append(f"{OPEN_QUOTE}, and takes all behind it: {last[-1]!r:.80}")
+            bad.append(f"{OPEN_QUOTE}, so it takes all following lines: {last[-1]!r:.80}")
             waiting = waiting.slice(0, waiting.num_rows - 1)
     yield waiting
 

@@ -60,8 +60,8 @@ def _canonical_of_all(values: Sequence[Any]) -> bytes:
         return b"".join(_framed(each) for each in values)
     except RecursionError:
         raise NotHashable(
-            "lists, tuples or dicts that deep within each other cannot be grouped by: group by a "
-            "part of the value"
+            "deeply nested lists, tuples or dicts cannot be grouped by: group by a part of the "
+            "value"
         ) from None
 
 

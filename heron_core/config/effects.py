@@ -98,13 +98,13 @@ def _idle_in(component: ComponentSpec, key: str) -> str:
     if key in BOLT_KEYS and component.is_spout:
         return "on a spout"
     if key in ASYNC_KEYS and _is_function(component):
-        return f"on other than {_COROUTINE}"
+        return f"on a component that is not {_COROUTINE}"
     return ""
 
 
 def _idle_everywhere(key: str, merged: Config, is_query: bool) -> str:
     if spelling.is_of_others(key):
-        return "here: it is a key of Storm or Heron"
+        return "because it is a key of Storm or Heron"
     if is_query:
         return "with --engine spark" if key in SPARK_IDLE else ""
     return _idle_in_mode(key, keys.reliability(merged)) or _idle_beside(key, merged)

@@ -33,21 +33,23 @@ def _limits(config: Mapping[str, Any], key: str) -> dict[str, int]:
 CHANGES = Subject("Updates and autoscaling")
 UPDATE_DEACTIVATE_WAIT_SECS = CHANGES.add(Key(
     "topology.update.deactivate.wait.secs", r.seconds, 60,
-    "how long an update waits for tuples in flight", on_spark=False, see="UPDATING.md",
-    why="Heron waits for nothing before it scales; what is in flight is done or has failed after"
-    " twice the default message timeout",
+    "timeout of an update for the tuples in flight", on_spark=False, see="UPDATING.md",
+    why=(
+        "Heron scales without waiting; twice the default message timeout is enough for a tuple "
+        "in flight to be acked or to fail"
+    ),
 ))
 UPDATE_REACTIVATE_WAIT_SECS = CHANGES.add(Key(
     "topology.update.reactivate.wait.secs", r.seconds, 600,
-    "how long an update waits for added containers and new instances",
+    "timeout of an update for added containers and new instances",
     on_spark=False, see="UPDATING.md",
     why="Heron's: a cluster may take minutes for new containers",
 ))
 STANDBY_CONTAINERS = CHANGES.add(Key(
     "topology.warm.containers", r.whole(0), 0,
-    "so many standby containers wait on YARN, for one that is added or lost",
+    "number of standby containers on YARN, which replace a lost container or serve as an added one",
     on_spark=False, see="SCALING.md#standby-containers",
-    why="what waits costs as much as what works",
+    why="a standby container costs as much as a working one",
 ))
 AUTOSCALE_MODE = CHANGES.add(Key(
     "topology.autoscale.mode", r.switch(v.OFF, v.ADVISE, v.ON), v.OFF,
@@ -64,7 +66,7 @@ AUTOSCALE_POLICY = CHANGES.add(Key(
 ))
 AUTOSCALE_COMPONENTS = CHANGES.add(Key(
     "topology.autoscale.components", _list_of_bolts, None,
-    "the bolts that may be scaled, a list", without="all bolts", see="SCALING.md#autoscaling",
+    "list of the bolts that may be scaled", without="all bolts", see="SCALING.md#autoscaling",
 ))
 AUTOSCALE_INSTANCES_MIN = CHANGES.add(Key(
     "topology.autoscale.instances.min", _limits, None,
@@ -82,7 +84,7 @@ AUTOSCALE_INTERVAL_SECS = CHANGES.add(Key(
 ))
 AUTOSCALE_WINDOW_SECS = CHANGES.add(Key(
     "topology.autoscale.window.secs", r.seconds, 30,
-    "rates are means over this time; the first decision comes after it",
+    "rates are averaged over this time; the first decision is made when it has passed",
     see="SCALING.md#autoscaling",
     why="six measurements: reports of a second and bursts of a few are levelled out",
 ))
@@ -91,22 +93,23 @@ AUTOSCALE_COOLDOWN_SECS = CHANGES.add(Key(
     "the time without a change after a change; doubled for each consecutive change that failed, up"
     " to an hour",
     see="SCALING.md#autoscaling",
-    why="what waited meanwhile is worked off, and instances that came up cold are warm",
+    why="by then the backlog is processed, and new instances have warmed up",
 ))
 AUTOSCALE_SHRINK_WINDOW_SECS = CHANGES.add(Key(
     "topology.autoscale.shrink.window.secs", r.seconds, 300,
-    "instances are removed if they were not needed for this long", see="SCALING.md#autoscaling",
-    why="Kubernetes' for its pods: a lull of a few minutes takes nothing away",
+    "instances are removed after they were not needed for this long", see="SCALING.md#autoscaling",
+    why="Kubernetes' default for pods: a lull of a few minutes does not remove instances",
 ))
 AUTOSCALE_MOVE_COST_SECS = CHANGES.add(Key(
     "topology.autoscale.move.cost.secs", r.seconds, 1,
-    "what a change costs, as time in which the spouts are paused; the duration of the last change,"
-    " if that is longer. A change that gains less before the next one is possible is not made",
+    "cost of a change: the time in which the spouts are paused (the duration of the last "
+    "change, if longer). A change is made only if it gains more before the next change is "
+    "possible",
     see="SCALING.md#autoscaling",
 ))
 AUTOSCALE_TARGET_UTILIZATION = CHANGES.add(Key(
     "topology.autoscale.target.utilization", r.share, 0.75,
-    "the utilisation that a change aims for", see="SCALING.md#autoscaling",
+    "target utilisation of a change", see="SCALING.md#autoscaling",
     why="bursts need some room",
 ))
 AUTOSCALE_THRESHOLD_UTILIZATION = CHANGES.add(Key(
@@ -117,7 +120,7 @@ AUTOSCALE_THRESHOLD_UTILIZATION = CHANGES.add(Key(
 ))
 AUTOSCALE_THRESHOLD_REPORTS = CHANGES.add(Key(
     "topology.autoscale.threshold.reports", r.whole(1), 2,
-    "of the policy `threshold`: in so many consecutive measurements",
+    "policy `threshold`: number of consecutive measurements above the threshold",
     see="SCALING.md#autoscaling",
     why="SEEP's",
 ))

@@ -55,14 +55,14 @@ STORM_ACKERS = CONTAINERS.add(Key(
 ))
 INSTANCES_MAX = CONTAINERS.add(Key(
     "topology.instances.max", r.whole(1), 10_000,
-    "more instances are refused, at the start and by `heronpy update`; on one machine also more"
-    " than its memory holds (8 MiB each) and than its limit of open files allows",
+    "maximum instances: more are rejected at the start and by `heronpy update`; on one machine "
+    "the limit also depends on its memory (8 MiB an instance) and its limit of open files",
     why="far beyond what was ever measured here: a slip of the hand is not to fill a machine with"
     " processes",
 ))
 COMPONENT_PARALLELISM = CONTAINERS.add(Key(
     "topology.component.parallelism", r.whole(1), None,
-    "Heron's: the instances of a component, as its API writes it", owner=Owner.COMPONENT,
+    "Heron's: parallelism of a component, as its API writes it", owner=Owner.COMPONENT,
 ))
 STORM_TASKS = CONTAINERS.add(Key(
     "topology.tasks", r.whole(1), None,
@@ -71,23 +71,22 @@ STORM_TASKS = CONTAINERS.add(Key(
 ))
 STORM_TASKS_MAX = CONTAINERS.add(Key(
     "topology.max.task.parallelism", r.whole(1), None,
-    "Storm's: a component has at most so many instances, at the start, by `update`, by autoscaling",
+    "Storm's: maximum parallelism of a component, at the start, by `update` and by autoscaling",
     owner=Owner.COMPONENT,
 ))
 RAM_MAP = CONTAINERS.add(Key(
     "topology.component.rammap", r.bytes_of_components, None,
-    "`component:bytes,…`: packing reserves this amount for an instance; one that uses more, with"
-    " the processes that it has started, is restarted, with a warning in the container's log at 90"
-    " %",
+    "`component:bytes,…`: RAM that packing reserves for an instance. An instance (with its "
+    "child processes) that uses more is restarted; the container's log warns at 90 %",
     on_spark=False,
 ))
 CPU_MAP = CONTAINERS.add(Key(
     "topology.component.cpumap", r.cores_of_components, None,
-    "`component:cores,…`: what packing reserves for an instance", on_spark=False,
+    "`component:cores,…`: CPU that packing reserves for an instance", on_spark=False,
 ))
 DISK_MAP = CONTAINERS.add(Key(
     "topology.component.diskmap", r.bytes_of_components, None,
-    "`component:bytes,…`: what packing reserves for an instance", on_spark=False,
+    "`component:bytes,…`: disk that packing reserves for an instance", on_spark=False,
 ))
 STORM_CPU_PERCENT = CONTAINERS.add(Key(
     "topology.component.cpu.pcore.percent", r.at_most(v.CORE_PERCENT_MAX), None,
@@ -104,7 +103,7 @@ STORM_OTHER_MEMORY_MB = CONTAINERS.add(Key(
 ))
 PACKING_ALGORITHM = CONTAINERS.add(Key(
     "topology.packing.algorithm", r.one_of(v.ROUND_ROBIN, v.FIRST_FIT_DECREASING), None,
-    "which instance is in which container: `round_robin` or `first_fit_decreasing`",
+    "assignment of instances to containers: `round_robin` or `first_fit_decreasing`",
     on_spark=False, without="`round_robin`",
 ))
 HERON_PACKING_CLASS = CONTAINERS.add(Key(
@@ -114,7 +113,7 @@ HERON_PACKING_CLASS = CONTAINERS.add(Key(
 ))
 FFD_SORTING_STRATEGY = CONTAINERS.add(Key(
     "topology.packing.ffd.sorting.strategy", _sorting, None,
-    "what `first_fit_decreasing` sorts by: `RAM_FIRST` or `CPU_FIRST`",
+    "sort key of `first_fit_decreasing`: `RAM_FIRST` or `CPU_FIRST`",
     on_spark=False, fallback=v.RAM_FIRST,
 ))
 CONTAINER_CPU = CONTAINERS.add(Key(
@@ -141,7 +140,10 @@ CONTAINER_RAM_PADDING = CONTAINERS.add(Key(
 ))
 CONTAINER_PADDING_PERCENTAGE = CONTAINERS.add(Key(
     "topology.container.padding.percentage", _percentage, None,
-    "the same as a percentage of the container, with `first_fit_decreasing`; the larger counts",
+    (
+        "padding as a percentage of the container, with `first_fit_decreasing`; the larger "
+        "padding counts"
+    ),
     on_spark=False, fallback=10, why="Heron's",
 ))
 CONTAINER_MAX_INSTANCES = CONTAINERS.add(Key(

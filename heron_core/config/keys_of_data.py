@@ -11,8 +11,8 @@ DELIVERY = Subject("Delivery")
 RELIABILITY_MODE = DELIVERY.add(Key(
     "topology.reliability.mode", r.one_of(v.ATMOST_ONCE, v.ATLEAST_ONCE, v.EFFECTIVELY_ONCE),
     v.ATMOST_ONCE,
-    "what a failure may do to tuples: `ATMOST_ONCE` loses some, `ATLEAST_ONCE` repeats some,"
-    " `EFFECTIVELY_ONCE` does neither",
+    "effect of a failure on tuples: `ATMOST_ONCE` loses some, `ATLEAST_ONCE` repeats some, "
+    "`EFFECTIVELY_ONCE` does neither",
     see="CHECKPOINTS.md", why="Heron's",
 ))
 MESSAGE_TIMEOUT_SECS = DELIVERY.add(Key(
@@ -35,20 +35,20 @@ MAX_SPOUT_PENDING = DELIVERY.add(Key(
 ))
 REPLAY_BACKOFF_MS = DELIVERY.add(Key(
     "topology.replay.backoff.ms", r.whole(1), 100,
-    "the pause before a source emits a tuple that failed a second time; it doubles up to 30 s",
+    "pause before the second replay of a tuple; doubles up to 30 s",
     owner=Owner.SPOUT, modes=AT_LEAST, see="CONNECTORS.md#what-failed-comes-again",
     why="the first replay comes at once; a tuple that always fails is replayed twice a minute in"
     " the end",
 ))
 REPLAY_MAX = DELIVERY.add(Key(
     "topology.replay.max", r.whole(0), 0,
-    "a tuple is abandoned after so many replays; 0: never",
+    "maximum replays of a tuple, after which the tuple is abandoned; 0: no limit",
     owner=Owner.SPOUT, modes=AT_LEAST, see="CONNECTORS.md#what-failed-comes-again",
-    why="a source that promises at least once abandons nothing unasked",
+    why="a source that promises at least once abandons tuples only on request",
 ))
 VALUES_PICKLE = DELIVERY.add(Key(
     "topology.values.pickle", r.flag, True,
-    "false: nothing is pickled and no pickle is opened; an emit that needs one fails",
+    "false: values are neither pickled nor unpickled; an emit that needs pickle fails",
     owner=Owner.COMPONENT,
     why="any Python value travels; without pickle those of msgpack, tuples and sets do",
 ))
@@ -63,12 +63,12 @@ INITIAL_STATE = DELIVERY.add(Key(
 ))
 STREAMLET_FUSION = DELIVERY.add(Key(
     "topology.streamlet.fusion", r.flag, True,
-    "false: each stage of streamlets is a bolt of its own",
+    "false: every streamlet stage runs as its own bolt",
     see="GUIDE.md#streamlets",
 ))
 TRIDENT_BATCH_INTERVAL_MS = DELIVERY.add(Key(
     "topology.trident.batch.emit.interval.millis", r.whole(0), 500,
-    "a batch of Trident begins no sooner after the one before",
+    "Trident: minimum time between the starts of two batches",
     owner=Owner.SPOUT, modes=AT_LEAST, on_spark=False, see="TRIDENT.md", why="Storm's",
 ))
 
@@ -79,13 +79,16 @@ LINGER_MS = BATCHES.add(Key(
     "how long a tuple waits at most for its batch to fill; and, up to 2, how long a stream manager"
     " that passes many small batches on waits for more of them",
     owner=Owner.COMPONENT, on_spark=False,
-    why="two milliseconds are below what a person or a downstream service notices; against one they"
-    " save 9 % of the CPU of acked tuples at full speed, and 4 % at most once (benchmarks/one_hop);"
-    " a spout that has nothing to emit and a bolt without input wait for none of it",
+    why=(
+        "two milliseconds are below what a person or a downstream service notices. Compared "
+        "with one millisecond they save 9 % of the CPU of acked tuples at full speed, and 4 % "
+        "with `ATMOST_ONCE` (benchmarks/one_hop). A spout without output and a bolt without "
+        "input do not wait"
+    ),
 ))
 BATCH_TUPLES = BATCHES.add(Key(
     "topology.batch.tuples", r.whole(1), 2048,
-    "a batch of so many tuples is full",
+    "maximum tuples of a batch",
     owner=Owner.COMPONENT,
     why="at full speed two milliseconds bring up to 2,000 tuples, so that a batch is ended by the"
     " linger limit or by its bytes; messages of 512 tuples cost 10 to 15 % more CPU"
@@ -93,7 +96,7 @@ BATCH_TUPLES = BATCHES.add(Key(
 ))
 BATCH_BYTES = BATCHES.add(Key(
     "topology.batch.bytes", r.whole(1), 256 * 1024,
-    "a batch of so many bytes is full", owner=Owner.COMPONENT,
+    "maximum bytes of a batch", owner=Owner.COMPONENT,
 ))
 MESSAGE_BYTES_MAX = BATCHES.add(Key(
     "topology.message.bytes.max", r.whole(1), 10 * 1024 * 1024,
@@ -102,13 +105,13 @@ MESSAGE_BYTES_MAX = BATCHES.add(Key(
 ))
 BACKPRESSURE_TARGET_MS = BATCHES.add(Key(
     "topology.backpressure.target.ms", r.whole(1), 1000,
-    "a queue is too long when its instance needs longer for it",
+    "back-pressure starts when the instance needs longer than this for its queue",
     on_spark=False, see="BACKPRESSURE.md",
-    why="a second of work is more than a pause and its end take, and what a person accepts to wait",
+    why="pausing and resuming takes less than a second, and people accept a delay of a second",
 ))
 BACKPRESSURE_HIGH_BYTES = BATCHES.add(Key(
     "topology.backpressure.high.bytes", r.whole(1), 4 * 1024 * 1024,
-    "the hard limit of a queue in bytes: it pauses those who fill the queue",
+    "hard limit of a queue in bytes: its senders are paused",
     on_spark=False, see="BACKPRESSURE.md",
     why="a queue of 4 MiB is about 60 full batches: 50 ms of work at full speed",
 ))
@@ -118,14 +121,14 @@ BACKPRESSURE_LOW_BYTES = BATCHES.add(Key(
 ))
 BACKPRESSURE_HIGH_TUPLES = BATCHES.add(Key(
     "topology.backpressure.high.tuples", r.whole(1), None,
-    "the hard limit of a queue in tuples: what a bolt that turns slow has before it",
+    "hard limit of a queue in tuples: the backlog of a bolt that suddenly slows down",
     on_spark=False, see="BACKPRESSURE.md",
     without=f"{v.CHECKPOINTED_TUPLES} in `EFFECTIVELY_ONCE`, else {v.WAITING_TUPLES}",
 ))
 BACKPRESSURE_MODE = BATCHES.add(Key(
     "topology.backpressure.mode", r.one_of(v.STAGE, v.SPOUT, v.DROP), v.STAGE,
-    "`stage`: a queue that is too long pauses those who fill it; `spout` (Heron's): all spouts;"
-    " `drop`: tuples for a full queue are dropped and counted",
+    "`stage`: a queue over its limit pauses its senders; `spout` (Heron's): all spouts; `drop`: "
+    "tuples for a full queue are dropped and counted",
     on_spark=False, see="BACKPRESSURE.md",
 ))
 HERON_DROP_TUPLES = BATCHES.add(Key(
@@ -142,10 +145,10 @@ SKEW_SAMPLE = BATCHES.add(Key(
 USER_CODE = Subject("User code")
 BOLT_ON_EXCEPTION = USER_CODE.add(Key(
     "topology.bolt.on.exception", r.one_of(v.FAIL, v.RESTART, v.STOP, v.EXIT), v.FAIL,
-    "what becomes of a tuple when `process` raises. `fail`: it fails, in `EFFECTIVELY_ONCE` after"
-    " the retries. `restart`: there it is tried without end. `stop`: the topology ends as FAILED,"
-    " in `EFFECTIVELY_ONCE` after the retries and with its checkpoints kept. `exit`: the process"
-    " ends and is restarted, as with Heron and pystorm",
+    "fate of a tuple when `process` raises. `fail`: the tuple fails (in `EFFECTIVELY_ONCE` "
+    "after the retries). `restart`: in `EFFECTIVELY_ONCE` retries have no limit. `stop`: the "
+    "topology ends as FAILED (in `EFFECTIVELY_ONCE` after the retries, retaining its "
+    "checkpoints). `exit`: the process ends and is restarted, as with Heron and pystorm",
     owner=Owner.BOLT, see="CHECKPOINTS.md#a-bolt-that-raises",
 ))
 BOLT_RETRIES = USER_CODE.add(Key(
@@ -153,8 +156,10 @@ BOLT_RETRIES = USER_CODE.add(Key(
     "in `EFFECTIVELY_ONCE`: how often a bolt that raises tries again. In `ATLEAST_ONCE`: how often"
     " a tuple comes again before it is a dead letter",
     owner=Owner.BOLT, modes=TRACKED, on_spark=False, see="CHECKPOINTS.md#a-bolt-that-raises",
-    why="with pauses of 100, 200 and 400 ms a connection that was refused is there again, and a"
-    " tuple that always raises holds the others for less than a second",
+    why=(
+        "after pauses of 100, 200 and 400 ms a refused connection usually works again, and a "
+        "tuple that always raises blocks the others for less than a second"
+    ),
 ))
 BOLT_RETRY_BACKOFF_MS = USER_CODE.add(Key(
     "topology.bolt.retry.backoff.ms", r.whole(1), 100,
@@ -170,7 +175,7 @@ ASYNC_CAPACITY = USER_CODE.add(Key(
     "topology.async.capacity", r.whole(1), 100,
     "coroutines of a bolt at a time, in each instance",
     owner=Owner.BOLT, see="GUIDE.md#calls-to-the-outside",
-    why="Flink's, for each instance: what an ordinary service takes from one client",
+    why="Flink's, for each instance: an ordinary service accepts as many requests from one client",
 ))
 ASYNC_ORDERED = USER_CODE.add(Key(
     "topology.async.ordered", r.flag, True,
@@ -181,13 +186,13 @@ ASYNC_ORDERED = USER_CODE.add(Key(
 ))
 ASYNC_TIMEOUT_MS = USER_CODE.add(Key(
     "topology.async.timeout.ms", r.whole(1), 30_000,
-    "a coroutine that takes longer is cancelled, and counts as if it had raised",
+    "timeout of a coroutine, which is then cancelled and counts as if it had raised",
     owner=Owner.BOLT, see="GUIDE.md#calls-to-the-outside",
     why="Storm's message timeout: at least once a tuple has failed by then",
 ))
 STUCK_REPORT_SECS = USER_CODE.add(Key(
     "topology.stuck.report.secs", r.seconds, 5,
-    "a call of user code that lasts longer is reported with its stack, in log and stats",
+    "a longer call of user code is reported with its stack, in the log and in stats",
     owner=Owner.COMPONENT, on_spark=False,
     why="Storm kills a worker whose component is silent for 30 s; here a report says where it is",
 ))
@@ -201,6 +206,6 @@ TICK_TUPLE_FREQ_SECS = USER_CODE.add(Key(
 ))
 TICK_TUPLE_FREQ_MS = USER_CODE.add(Key(
     "topology.tick.tuple.freq.ms", r.seconds, None,
-    f"the same in milliseconds, as in Java's Heron; `{TICK_TUPLE_FREQ_SECS}` is read first",
+    f"the same in milliseconds, as in Heron's Java API; `{TICK_TUPLE_FREQ_SECS}` wins",
     owner=Owner.BOLT,
 ))

@@ -60,7 +60,7 @@ CHECKPOINT_INTERVAL_SECS = STATE.add(Key(
 ))
 CHECKPOINT_TIMEOUT_SECS = STATE.add(Key(
     "topology.checkpoint.timeout.secs", r.seconds, 60,
-    "a checkpoint that takes longer has failed",
+    "a checkpoint that takes longer is aborted as failed",
     modes=EXACTLY, on_spark=False, see="CHECKPOINTS.md#settings",
     why="a stage has about a second of work in its queues, and a slow disk takes seconds",
 ))
@@ -72,16 +72,19 @@ CHECKPOINT_PAUSE_MS = STATE.add(Key(
 ))
 ALIGNED_TIMEOUT_MS = STATE.add(Key(
     "topology.checkpoint.aligned.timeout.ms", r.whole(-1), 1000,
-    "a barrier that has waited so long overtakes an instance's input; 0: at once, -1: never",
+    (
+        "a barrier that has waited this long overtakes an instance's input (unaligned); 0: at "
+        "once, -1: never"
+    ),
     modes=EXACTLY, on_spark=False, see="CHECKPOINTS.md#unaligned-barriers",
     why="a queue is a second of work at most: a barrier that waits longer is behind a bolt that"
     " turned slow",
 ))
 CHECKPOINTS_RETAINED = STATE.add(Key(
     "topology.checkpoint.retained", r.whole(1), 3,
-    "the completed checkpoints that are kept",
+    "number of completed checkpoints to retain",
     modes=EXACTLY, on_spark=False, see="CHECKPOINTS.md#settings",
-    why="one can be damaged, and the one before may be on its way out",
+    why="one checkpoint can be damaged while its predecessor is being deleted",
 ))
 CHECKPOINT_STORE = STATE.add(Key(
     "topology.checkpoint.store", r.text, None,
@@ -95,23 +98,25 @@ STATE_BACKEND = STATE.add(Key(
 ))
 STATE_FOLDER = STATE.add(Key(
     "topology.state.folder", r.text, None,
-    "where rocksdb has its files", on_spark=False, without="the temporary folder",
+    "folder of rocksdb's files", on_spark=False, without="the temporary folder",
 ))
 
 
 PROCESSES = Subject("Processes")
 RESTART_LIMIT = PROCESSES.add(Key(
     "topology.restart.limit", r.whole(-1), -1,
-    "consecutive restarts of one process before the topology fails; -1: without end, with pauses"
-    " that grow to 30 s",
+    "consecutive restarts of a process before the topology fails; -1: unlimited, with pauses "
+    "that grow to 30 s",
     owner=Owner.COMPONENT, see="ARCHITECTURE.md#failures-and-recovery",
 ))
 LIVENESS_TIMEOUT_SECS = PROCESSES.add(Key(
     "topology.liveness.timeout.secs", _liveness, 15,
     "a process without a heartbeat for this time is killed and restarted",
     on_spark=False,
-    why="a process that is alive beats every second from a thread of its own; one that is stopped,"
-    " or whose C code holds the interpreter this long, serves nothing",
+    why=(
+        "a live process sends a heartbeat every second from its own thread; a process that is "
+        "stopped, or whose C code holds the interpreter for this long, does not serve"
+    ),
 ))
 ENVIRONMENT = PROCESSES.add(Key(
     "topology.environment", r.variables, None, "environment variables of the components, `{NAME:"
@@ -129,22 +134,22 @@ SHELL_ENVIRONMENT = PROCESSES.add(Key(
 ))
 SHELL_SERIALIZER = PROCESSES.add(Key(
     "topology.multilang.serializer", _serializer, None,
-    "what a shell component speaks: `json` or `msgpack`",
+    "protocol of a shell component: `json` or `msgpack`",
     owner=Owner.COMPONENT, fallback=v.JSON, see="PORTING.md",
 ))
 SHELL_TIMEOUT_SECS = PROCESSES.add(Key(
     "topology.subprocess.timeout.secs", r.seconds, None,
-    "a shell component that is silent for so long after a question is restarted",
+    "a shell component that does not answer for this long is restarted",
     owner=Owner.COMPONENT, fallback=30, why="Storm's, of its supervisor", see="PORTING.md",
 ))
 SHELL_PENDING_MAX = PROCESSES.add(Key(
     "topology.shellbolt.max.pending", r.whole(1), None,
-    "tuples that a shell bolt has not answered", owner=Owner.BOLT, fallback=100, why="Storm's",
+    "maximum unanswered tuples of a shell bolt", owner=Owner.BOLT, fallback=100, why="Storm's",
     see="PORTING.md",
 ))
 FLUX_RECIPE = PROCESSES.add(Key(
     "heronpy.flux.recipe", _recipe, None,
-    "how a component of a Flux file is made (written by the frontend)", owner=Owner.COMPONENT,
+    "constructor of a component of a Flux file (written by the frontend)", owner=Owner.COMPONENT,
 ))
 JAVA_CLASS_PATH = PROCESSES.add(Key(
     "topology.classpath", r.paths, None,
@@ -166,7 +171,7 @@ JAVA_TYPES = PROCESSES.add(Key(
 ))
 JAVA_RECIPE = PROCESSES.add(Key(
     "heronpy.java.recipe", _recipe, None,
-    "how a Java component is made (written by the frontends)", owner=Owner.COMPONENT,
+    "constructor of a Java component (written by the frontends)", owner=Owner.COMPONENT,
 ))
 
 
@@ -187,12 +192,12 @@ DEBUG = OBSERVATION.add(Key(
 ))
 LOG_FORMAT = OBSERVATION.add(Key(
     "topology.log.format", r.one_of(v.TEXT, v.JSON), v.TEXT,
-    "how the lines of logs look: `text`, or `json`, an object each",
+    "format of log lines: `text`, or `json` (one object per line)",
 ))
 CONSOLE_LOG_LEVEL = OBSERVATION.add(Key(
     "topology.console.log.level", r.switch(*v.LOG_LEVELS), v.WARNING,
-    "from which level on `heronpy run` shows what components log: `off`, `debug`, `info`,"
-    " `warning`, `error`",
+    "minimum level of components' log lines that `heronpy run` shows: `off`, `debug`, `info`, "
+    "`warning`, `error`",
     on_spark=False,
 ))
 METRICS_PORT = OBSERVATION.add(Key(
@@ -202,20 +207,20 @@ METRICS_PORT = OBSERVATION.add(Key(
 ))
 METRICS_HOST = OBSERVATION.add(Key(
     "topology.metrics.host", r.address, "127.0.0.1",
-    "the address of that port", on_spark=False, see="UI.md#openmetrics",
-    why="a reader of the port sees all numbers, so that other hosts reach it only if asked",
+    "address of the metrics port", on_spark=False, see="UI.md#openmetrics",
+    why="every client of the port can read all numbers, so other hosts need an explicit address",
 ))
 ENDED_VISIBLE_HOURS = OBSERVATION.add(Key(
     "topology.ended.visible.hours", r.whole(0), 24,
-    "so long after its end `heronpy list --all`, the pages, both REST interfaces and the metrics"
-    " tell how the topology has ended, on each machine that has its state store; 0: not at all",
-    why="what failed in the night is seen in the morning",
+    "how long the end of a topology is shown by `heronpy list --all`, the pages, both REST "
+    "interfaces and the metrics, on each machine that has its state store; 0: not at all",
+    why="a failure in the night is seen in the morning",
 ))
 TRACE_SAMPLE = OBSERVATION.add(Key(
     "topology.trace.sample", r.whole(0), 0,
-    "one in so many tuples of a spout is traced, to OpenTelemetry",
+    "one in this many tuples of a spout is traced, to OpenTelemetry",
     modes=AT_LEAST, on_spark=False, see="UI.md#openmetrics",
-    why="each sampled tuple costs a report of every instance that executes a part of its tree",
+    why="each sampled tuple costs a report from every instance that executes a part of its tree",
 ))
 TRACE_ENDPOINT = OBSERVATION.add(Key(
     "topology.trace.endpoint", r.url, None,

@@ -37,15 +37,15 @@ TIMESTAMP_FIELD = WINDOWS.add(Key(
 TIMESTAMP_LAG_MS = WINDOWS.add(Key(
     "topology.bolts.tuple.timestamp.max.lag.ms", r.whole(0), None,
     "the lag: the largest disorder of events",
-    owner=Owner.BOLT, fallback=0, without="or what the bolt's class says",
+    owner=Owner.BOLT, fallback=0, without="or the value of the bolt's class",
     why="Storm's: no disorder", see="WINDOWS.md",
 ))
 TIMESTAMP_AHEAD_MS = WINDOWS.add(Key(
     "topology.bolts.tuple.timestamp.max.ahead.ms", r.whole(0), None,
-    "a tuple whose timestamp is further ahead of the clock fails, because it would make all others"
-    " late",
+    "a tuple whose timestamp is further ahead of the clock fails, because it would make all "
+    "other tuples late",
     owner=Owner.BOLT, fallback=_DAY_MS, see="WINDOWS.md",
-    why="a clock that is wrong by its time zone is within a day",
+    why="a clock with a wrong time zone is off by less than a day",
 ))
 WATERMARK_INTERVAL_MS = WINDOWS.add(Key(
     "topology.bolts.watermark.event.interval.ms", r.whole(0), None,
@@ -54,24 +54,24 @@ WATERMARK_INTERVAL_MS = WINDOWS.add(Key(
 ))
 WATERMARK_IDLE_MS = WINDOWS.add(Key(
     "topology.bolts.watermark.idle.ms", r.whole(1), None,
-    "a source that is silent for so long is left out of the watermark",
+    "a source without output for this long is excluded from the watermark",
     owner=Owner.BOLT, without="never", see="WINDOWS.md",
 ))
 WATERMARK_END_AFTER_MS = WINDOWS.add(Key(
     "topology.bolts.watermark.end.after.ms", r.whole(1), None,
-    "silence of all sources after which open windows are completed",
+    "open windows are completed after all sources were silent for this long",
     owner=Owner.BOLT, without="never", see="WINDOWS.md",
 ))
 WATERMARK_SOURCES = WINDOWS.add(Key(
     "topology.bolts.watermark.sources", r.one_of(v.OF_STREAMS, v.OF_TASKS), None,
-    "the watermark is the lowest of these: `streams` or `tasks`",
+    "what the watermark is the minimum of: `streams` or `tasks`",
     owner=Owner.BOLT, without="`tasks`; bolts of Storm and heronpy: `streams`",
     see="WINDOWS.md",
 ))
 WINDOW_LATENESS_MS = WINDOWS.add(Key(
     "topology.bolts.window.allowed.lateness.ms", r.whole(0), None,
-    "how late a tuple may be for a window that was shown already; not for `WindowedBolt`",
-    owner=Owner.BOLT, fallback=0, without="or what the bolt's class says",
+    "how late a tuple may arrive for a window that was already emitted; not for `WindowedBolt`",
+    owner=Owner.BOLT, fallback=0, without="or the value of the bolt's class",
     see="WINDOWS.md",
 ))
 LATE_STREAM = WINDOWS.add(Key(

@@ -92,8 +92,8 @@ def check_instances(config: Mapping[str, Any], instances: int) -> None:
     most = instances_max(config)
     if instances > most:
         raise TopologyError(
-            f"{shown(instances)} instances are more than {INSTANCES_MAX}, which is {most}: use"
-            " fewer, or raise that key"
+            f"{shown(instances)} instances exceed {INSTANCES_MAX}, which is {most}: use fewer "
+            "instances, or raise the key"
         )
 
 

@@ -76,8 +76,8 @@ def description_from_json(value: Any, where: str) -> Description:
     if isinstance(found, int) and found > FORMAT:
         version = value.get("version", "a later one")
         raise ProtocolError(
-            f"{where} was written by heronpy {version} in format {found}, and this one reads"
-            f" {FORMAT}: use that version"
+            f"{where} was written by heronpy {version} in format {found}, but this heronpy reads "
+            f"format {FORMAT}: use version {version}"
         )
     return from_json(Description, value, f"the description of {where}")
 

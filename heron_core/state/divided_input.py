@@ -125,7 +125,8 @@ class InputDivider:
         spec = self._topology.by_name[component].stream(stream)
         if spec is None:
             raise StateError(
-                f"it has saved input of the stream {stream} of {component}, which is no more"
+                f"the checkpoint has saved input of the stream {stream} of {component}, "
+                "which was removed"
             )
         groupings = [
             entry.grouping

@@ -150,4 +150,4 @@ def deadlines_of(table_id: TableId) -> TableId:
 
 
 def _described(kind: StateKind, ttl: TimeToLive | None) -> str:
-    return f"{kind} state" if ttl is None else f"{kind} state that lives {ttl.secs:g} s"
+    return f"{kind} state" if ttl is None else f"{kind} state with a time to live of {ttl.secs:g} s"

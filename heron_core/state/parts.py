@@ -215,6 +215,6 @@ def _take_least(source: StateTable, target: StateTable) -> None:
 def not_divisible(component: str, before: int, now: int, example: str = "") -> StateError:
     """The error of state that no key divides."""
     return StateError(
-        f"{component} had {before} instances and has {now} now, and what it keeps by put() belongs"
-        f" to the instance{example}, so it cannot be divided: keep {before} instances"
+        f"{component} had {before} instances and has {now} now, but state saved by put() belongs "
+        f"to an instance{example} and cannot be divided: keep {before} instances"
     )

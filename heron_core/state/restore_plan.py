@@ -110,7 +110,7 @@ def plan_restore(
     for name, tasks in packing.tasks_of.items():
         previous = saved.components.get(name)
         if previous is None:
-            notes.append(f"{name} is not in {where}: it begins without state")
+            notes.append(f"{where} has no state of {name}: the component starts without state")
         for index, task in enumerate(tasks):
             key_range = KeyRange(index, len(tasks))
             sources = () if previous is None else saved_state.sources(name, previous, key_range)
@@ -162,9 +162,9 @@ class _Saved(Struct, frozen=True):
             theirs = f"it has {first_of(new or packing.tasks_of)}{' instead' if new else ''}"
             raise HeronError(
                 f"{self.where} was saved by the topology {self.description.topology} and has "
-                f"{self._states_of(gone)} of {first_of(gone)}, which {packing.topology} has not "
-                f"({theirs}): restore it into the topology that it is of, "
-                "or drop that state by --allow-non-restored"
+                f"{self._states_of(gone)} of {first_of(gone)}, which is missing in "
+                f"{packing.topology} ({theirs}): restore the savepoint into a topology with "
+                f"{first_of(gone)}, or drop the state by --allow-non-restored"
             )
         return [
             f"{name} was removed: its {what} {'is' if what == STATE else 'are'} dropped"

@@ -154,7 +154,7 @@ def _addressed(
 ) -> Frames:
     head, tasks = header_of(frames), packing.tasks_of.get(source.component, ())
     if not tasks:
-        raise StateError(f"it has saved input of {source.component}, which was removed")
+        raise StateError(f"the checkpoint has saved input of {source.component}, which was removed")
     if head.kind == FrameKind.WATERMARK and len(tasks) != source.tasks:
         return []  # the tasks of now have not said that, and will say their own
     sender = tasks[source.index % len(tasks)]
@@ -174,5 +174,5 @@ def _stream_now(name: str, component: str, streams: Mapping[str, Sequence[str]])
         return list(streams[component]).index(name)
     except ValueError:
         raise StateError(
-            f"it has saved input of the stream {name} of {component}, which was removed"
+            f"the checkpoint has saved input of the stream {name} of {component}, which was removed"
         ) from None

@@ -84,7 +84,7 @@ def decode_any(data: bytes) -> Snapshot:
     """A snapshot of whatever backend; ValueError, TypeError, LookupError or msgpack's own if it is
     none."""
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC)] != VERSION:
-        raise ValueError(f"it does not begin as version {VERSION} does")
+        raise ValueError(f"its header is not that of version {VERSION}")
     end = _START + int.from_bytes(data[_START - _LENGTH_BYTES : _START], "big")
     backend, tables, lengths = msgpack.unpackb(data[_START:end])
     total = end + sum(length for length in lengths if isinstance(length, int))
@@ -103,10 +103,10 @@ def decode_any(data: bytes) -> Snapshot:
 
 def _read(data: bytes, file: str) -> Chunk:
     if not isinstance(data, FileSnapshot):
-        raise ValueError(f"it has come without its file {file}")
+        raise ValueError(f"its file {file} is missing")
     content = data.source.read(file)
     if not file.startswith(digest_of(content)):
-        raise ValueError(f"its file {file} is not what was saved")
+        raise ValueError(f"its file {file} does not match its checksum")
     return Chunk(content, file)
 
 

@@ -163,7 +163,7 @@ class TimerService:
 
 
 def _no_clock() -> int:
-    raise StateError("timers need a component that knows the time (KeyedProcessBolt)")
+    raise StateError("timers need a component with a clock (KeyedProcessBolt)")
 
 
 def _checked(timestamp_ms: object) -> int:

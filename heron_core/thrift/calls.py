@@ -128,7 +128,7 @@ def _head(reader: Reader) -> tuple[str, int]:
         return _name(reader, reader.number("!i")), first & 0xFF
     if first <= NAME_BYTES_MAX:
         return _name(reader, first), reader.number("!b")
-    raise MalformedMessage("these bytes are not a call of Thrift's binary protocol")
+    raise MalformedMessage("the bytes are not a call of Thrift's binary protocol")
 
 
 def _name(reader: Reader, size: int) -> str:

@@ -128,7 +128,7 @@ class Reader:
         """The next `size` bytes."""
         taken = self._data[self._position : self._position + size]
         if size < 0 or len(taken) < size:
-            raise MalformedMessage("these bytes are not of Storm's interface: they end too soon")
+            raise MalformedMessage("not a Thrift struct of Storm: the bytes end too soon")
         self._position += size
         return taken
 
@@ -146,13 +146,13 @@ class Reader:
         """How many items follow, each of one byte at least; MalformedMessage for more than fit."""
         number = self.number("!i")
         if not 0 <= number <= len(self._data) - self._position:
-            raise MalformedMessage("these bytes are not of Storm's interface: they end too soon")
+            raise MalformedMessage("not a Thrift struct of Storm: the bytes end too soon")
         return number
 
     def skip(self, code: int, depth: int = 0) -> None:
         """Pass over a value of a type: of a field that a newer Storm has."""
         if depth > _DEPTH_MAX:
-            raise MalformedMessage("a field that is not known is nested too deep")
+            raise MalformedMessage("an unknown field is nested too deeply")
         if code in _SIZES:
             self.take(_SIZES[code])
         elif code == _TEXT:
@@ -164,9 +164,7 @@ class Reader:
         elif code in (_MAP, _SET, _LIST):
             self._skip_items(2 if code == _MAP else 1, depth)
         else:
-            raise MalformedMessage(
-                f"these bytes are not of Storm's interface: there is no type {code}"
-            )
+            raise MalformedMessage(f"not a Thrift struct of Storm: unknown type code {code}")
 
     def _skip_items(self, types: int, depth: int) -> None:
         codes = [self.number("!b") for _ in range(types)]
@@ -268,7 +266,7 @@ class Struct:
                 data.skip(code)
                 continue
             if field.type.code != code:
-                raise MalformedMessage(f"these bytes are not a {cls.__name__} of Storm's interface")
+                raise MalformedMessage(f"the bytes are not a {cls.__name__} of Storm's interface")
             values[field.name] = field.type.read(data)
         for name in cls._required:
             if values[name] is None:

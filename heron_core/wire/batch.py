@@ -202,7 +202,7 @@ def check_batch(head: Header, frames: Frames, targets: int = 0) -> None:
     ):
         raise ProtocolError(f"ids that are not of {head.items} tuples for each target")
     if flags & _MIXED and len(frames[_streams_at(head)]) != head.items * STREAM_BYTES:
-        raise ProtocolError(f"streams that are not of {head.items} tuples")
+        raise ProtocolError(f"streams for a number of tuples other than {head.items}")
     if flags & _MULTI_ROOT and len(frames[-1]) % PAIR_BYTES:
         raise ProtocolError(f"extras of {len(frames[-1])} bytes are not a list of pairs")
 
@@ -210,7 +210,7 @@ def check_batch(head: Header, frames: Frames, targets: int = 0) -> None:
 def check_fanout(head: Header, frames: Frames, targets: "array[int]") -> None:
     """ProtocolError if a FANOUT message to `targets` lacks a part, or names a task twice."""
     if len(set(targets)) != len(targets):
-        raise ProtocolError("a fan-out that names a task twice")
+        raise ProtocolError("a fan-out with a duplicate task")
     check_batch(head, frames, len(targets))
 
 
@@ -308,7 +308,7 @@ def _run_sizes(head: Header, data: bytes) -> "array[int]":
     sizes = array("I")
     sizes.frombytes(data)
     if sum(sizes) != head.items or 0 in sizes:
-        raise ProtocolError(f"runs that are not of {head.items} tuples")
+        raise ProtocolError(f"runs for a number of tuples other than {head.items}")
     return sizes
 
 

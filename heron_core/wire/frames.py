@@ -131,8 +131,8 @@ def parse_header(data: bytes) -> Header:
     if not data.startswith(_OURS):
         magic, version = data[:2]
         if magic != MAGIC:
-            raise ProtocolError(f"a frame that starts with {magic:#x} is not of this protocol")
-        raise ProtocolError(f"a frame of protocol version {version}, this is version {VERSION}")
+            raise ProtocolError(f"unknown protocol: frame starts with {magic:#x}")
+        raise ProtocolError(f"protocol version mismatch: frame has {version}, expected {VERSION}")
     return _header(_AFTER_VERSION.unpack(data))
 
 

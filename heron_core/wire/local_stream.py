@@ -50,7 +50,7 @@ def parse_hello(data: bytes) -> ConnectionName:
     """The name that a hello gives; ProtocolError if it is not a hello."""
     magic, channel, task, incarnation = _HELLO.unpack(data)
     if magic != _MAGIC or channel not in (DATA, CONTROL):
-        raise ProtocolError(f"a connection that begins with {data!r}")
+        raise ProtocolError(f"unknown connection: starts with {data!r}")
     return ConnectionName(channel, task, incarnation)
 
 

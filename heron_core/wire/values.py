@@ -30,7 +30,7 @@ _BUILDERS: dict[int, Callable[[Any], Any]] = {TUPLE: tuple, SET: set, FROZENSET:
 Pack = Callable[[Any], bytes]
 Unpack = Callable[[bytes], Any]
 
-NO_PICKLES = f"it needs pickle, which {VALUES_PICKLE} forbids: send plain values instead"
+NO_PICKLES = f"the value needs pickle, which {VALUES_PICKLE} forbids: send plain values instead"
 
 
 class PickleRefused(ValueError):

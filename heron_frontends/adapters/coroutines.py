@@ -67,8 +67,9 @@ class Coroutines:
                 return coroutine
             coroutine.close()
             raise ComponentError(
-                f"{method.__qualname__} is `async def`, and a thread of the component calls it,"
-                " where its event loop does not run: write `def`, or call it in the main thread"
+                f"{method.__qualname__} is `async def`, but a thread of the component calls the "
+                "method outside of the event loop: write `def`, or call the method in the main "
+                "thread"
             )
 
         run.__name__, run.__qualname__ = method.__name__, method.__qualname__

@@ -255,12 +255,12 @@ def unknown(full_class_name: str) -> str:
     ours = next((text for start, text in _OURS.items() if short.startswith(start)), None)
     if ours is not None:
         return (
-            f"Java class {full_class_name} cannot run here: what does the same is"
-            f" {ours}; to run it itself {_IN_JVM}"
+            f"Java class {full_class_name} cannot run here: use {ours} instead; to run the Java "
+            f"class {_IN_JVM}"
         )
     return (
-        f"Java class {full_class_name} has no equivalent here{hint}: to run it {_IN_JVM}; or write"
-        " it as a Python class and name its dotted path, or run it as a shell component"
+        f"Java class {full_class_name} has no equivalent here{hint}: to run the class {_IN_JVM}; "
+        "or write a Python class and name its dotted path, or run a shell component"
     )
 
 

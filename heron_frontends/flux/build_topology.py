@@ -104,8 +104,8 @@ def _outputs_read(name: str, definition: TopologyDefinition) -> tuple[StreamSpec
 def _check_outputs(stream: StreamDefinition, sender: ComponentSpec) -> None:
     if not sender.outputs and sender.class_path.startswith(java.LIBRARY):
         raise stream.position.wrong(
-            f"{stream.target!r} reads {stream.source!r}, whose class {sender.class_path} emits"
-            " nothing, as in Storm: read what it reads"
+            f"{stream.target!r} reads {stream.source!r}, whose class {sender.class_path} does "
+            "not emit (as in Storm): read its input stream instead"
         )
     if not sender.outputs and frontend.is_java(sender):
         raise stream.position.wrong(

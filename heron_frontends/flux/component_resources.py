@@ -69,6 +69,6 @@ def _amount(reader: MappingReader, word: str) -> str:
         size = 0
     if size < 1:
         raise reader.position_of(word).wrong(
-            f"{reader.label}: {word} must be a size with its unit, such as 256MB, not {text!r}"
+            f"{reader.label}: {word} must be a size with its unit, for example 256MB, not {text!r}"
         )
     return str(size)

@@ -85,8 +85,8 @@ def _python(
     if not callable(getattr(loaded, _HOOK[vertex.is_spout], None)):
         kind, other = ("spout", "bolts") if vertex.is_spout else ("bolt", "spouts")
         raise definition.position.wrong(
-            f"{definition.id!r}: {definition.class_name} is not a {kind}, it has no method"
-            f" {_HOOK[vertex.is_spout]}; does it belong to {other}?"
+            f"{definition.id!r}: {definition.class_name} is not a {kind}: the class has no "
+            f"method {_HOOK[vertex.is_spout]}; move the entry to {other}?"
         )
     definition, windows = window_methods.as_config(definition, loaded, components)
     signature_check.check_component(definition, loaded)

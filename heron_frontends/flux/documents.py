@@ -59,12 +59,12 @@ def parse(text: str, file: str, undefined: list[Undefined]) -> Located:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else 1
-        raise FilePosition(file, line).wrong(f"this is not YAML: {_problem_text(error)}") from None
+        raise FilePosition(file, line).wrong(f"not valid YAML: {_problem_text(error)}") from None
     except yaml.YAMLError as error:
         text = " ".join(str(error).split())
-        raise FilePosition(file, 1).wrong(f"this is not YAML: {text}") from None
+        raise FilePosition(file, 1).wrong(f"not valid YAML: {text}") from None
     except RecursionError:
-        raise FilePosition(file, 1).wrong("it is nested too deeply") from None
+        raise FilePosition(file, 1).wrong("the document is nested too deeply") from None
     finally:
         loader.dispose()
 
@@ -92,7 +92,7 @@ class _DocumentReader:
         if self.values > VALUES_MAX:
             raise own.wrong(f"there are more than {VALUES_MAX} values: aliases repeat too much")
         if id(node) in self.open_nodes:
-            raise own.wrong("an alias (*) stands for something that contains itself")
+            raise own.wrong("an alias (*) contains itself")
         self.open_nodes.add(id(node))
         value = self._value(node, own)
         self.open_nodes.discard(id(node))

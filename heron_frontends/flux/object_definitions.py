@@ -55,7 +55,7 @@ def _follow(
             component = _component(argument, reference, components)
             if reference in path:
                 loop = " -> ".join([*path[path.index(reference) :], reference])
-                raise argument.position.wrong(f"components refer to each other in a loop: {loop}")
+                raise argument.position.wrong(f"components refer to each other in a cycle: {loop}")
             if reference not in followed:
                 _follow(component, components, [*path, reference], followed)
                 followed[reference] = component
@@ -66,7 +66,7 @@ def _follow(
 def _component(argument: Argument, name: str, components: Components) -> ObjectDefinition:
     if name not in components:
         hint = choices("components", name, components)
-        raise argument.position.wrong(f"reference to {name!r}, which is not a component; {hint}")
+        raise argument.position.wrong(f"reference to unknown component {name!r}; {hint}")
     return components[name]
 
 

@@ -82,8 +82,8 @@ def _check_included(document: Located) -> None:
     for key, each in document.value.items():
         if key not in INCLUDED_KEYS:
             raise each.position.wrong(
-                f"{key} of an included file is not taken over (nor is it by Flux): move it to the"
-                " file that includes this one"
+                f"{key} of an included file is ignored (as by Flux): move the key to the "
+                "including file"
             )
 
 
@@ -122,7 +122,7 @@ def _making(entries: MappingReader) -> tuple[tuple[Argument, ...], str | None]:
         "constructorArgs", "factoryArgs",
     )  # fmt: skip
     if other in entries:
-        reason = "it is made by its factory" if factory else "it has no factory"
+        reason = "the object is made by its factory" if factory else "the object has no factory"
         raise entries.position_of(other).wrong(f"{entries.label} has {other}, but {reason}")
     return tuple(_argument(each) for each in entries.items(made_by)), factory
 

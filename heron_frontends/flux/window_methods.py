@@ -84,7 +84,7 @@ def _config_of(
     values = [_value(argument, components) for argument in method.arguments]
     fits = least <= len(values) <= len(kinds)
     if not fits or not all(map(_is_a, values, kinds)):
-        wanted = " and ".join(kinds) if len(kinds) == least else f"{kinds[0]}, or two of these"
+        wanted = " and ".join(kinds) if len(kinds) == least else f"{kinds[0]}, or two of them"
         raise method.position.wrong(
             f"{definition.id!r}: {method.name} takes {wanted} (an entry of components), not"
             f" {_shown(values)}"

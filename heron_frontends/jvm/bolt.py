@@ -126,7 +126,7 @@ class JvmBolt(JavaComponent, Bolt):
     def handle(self, frame: Frame) -> None:
         """What user code has done."""
         if frame[0] != BATCH:
-            self.warn_once("a frame that is not known", str(frame[0]))
+            self.warn_once("unknown frame", str(frame[0]))
             return
         done, events = frame[1], frame[2]
         tuples = self._tuples
@@ -162,7 +162,7 @@ class JvmBolt(JavaComponent, Bolt):
         if len(anchors) < len(anchor_keys):
             unknown = [key for key in anchor_keys if key not in tuples]
             if not self._failed_here.issuperset(unknown):
-                self.warn_once("an emit has an anchor that is acked or failed", stream)
+                self.warn_once("an emit has an anchor that was already acked or failed", stream)
         tasks = None
         try:
             tasks = self.emit(values, stream, anchors, direct_task, wants_tasks)

@@ -18,8 +18,8 @@ from heron_core.errors import ComponentError
 STORM_CLASS = "org/apache/storm/topology/IRichBolt.class"
 STORM_HOME = "STORM_HOME"
 REMEDY = (
-    "name the jars of storm-client 2 and of what it needs (mvn dependency:copy-dependencies"
-    f" writes them into a folder) in {keys.JAVA_CLASS_PATH}, or set {STORM_HOME}"
+    "name the jars of storm-client 2 and its dependencies (mvn dependency:copy-dependencies "
+    f"writes them into a folder) in {keys.JAVA_CLASS_PATH}, or set {STORM_HOME}"
 )
 
 

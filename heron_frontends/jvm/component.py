@@ -117,7 +117,7 @@ class JavaComponent(BaseComponent):
                 frame = self.inbox.popleft()
                 is_ready = frame[0] == "ready"
                 if frame[0] == "problem":
-                    self.delegate.record_error(f"{self.label} cannot begin", frame[2])
+                    self.delegate.record_error(f"{self.label} cannot start", frame[2])
                     raise ComponentError(f"{self.label}: {frame[1]}")
                 if not is_ready and not self._handled(frame):
                     early.append(frame)
@@ -144,7 +144,7 @@ class JavaComponent(BaseComponent):
                     self._notify()
                     self._pause_reading()
         except Exception as error:
-            self._read_problem = f"sent what cannot be read: {error}"
+            self._read_problem = f"sent unreadable data: {error}"
             process.kill(self._read_problem)
         self._has_ended.set()
         self._notify()
@@ -303,7 +303,9 @@ class JavaComponent(BaseComponent):
                 if not self._handled(frame):
                     self.handle_last(frame)
         if not is_closed and not self._has_ended.is_set():
-            self.logger.warning("%s: it did not close within %g s", self.label, CLOSE_SECS)
+            self.logger.warning(
+                "%s: the component did not close within %g s", self.label, CLOSE_SECS
+            )
 
     def handle_last(self, frame: Frame) -> None:
         """A frame that arrives while the component is closed."""

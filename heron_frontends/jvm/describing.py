@@ -48,7 +48,7 @@ def describe(
                 if frame[0] == "described":
                     process.reap()
                     return [_description(answer) for answer in frame[1]]
-        process.kill(f"did not describe them within {DESCRIBE_SECS_MAX:g} s")
+        process.kill(f"did not describe the components within {DESCRIBE_SECS_MAX:g} s")
         raise ended_at_start(_LABEL, process.reap())
     except BaseException:
         process.kill("is not needed any more")

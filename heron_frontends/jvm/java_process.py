@@ -116,7 +116,7 @@ class JavaProcess:
         deadline = time.monotonic() + EXIT_SECS
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(max(0.0, deadline - time.monotonic()))
-        self.kill("closed its pipe and did not end")
+        self.kill("closed its pipe but did not end")
         code = self._process.wait()
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)  # what it started

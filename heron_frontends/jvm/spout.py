@@ -115,7 +115,7 @@ class JvmSpout(JavaComponent, Spout):
         elif frame[0] == TURN:
             self._turn_ended(*frame[1:])
         else:
-            self.warn_once("a frame that is not known", str(frame[0]))
+            self.warn_once("unknown frame", str(frame[0]))
 
     def _turn_ended(self, is_idle: bool, is_finished: bool, events: list[list[Any]]) -> None:
         self._turns -= 1

@@ -122,7 +122,7 @@ def _undefined(kind: type, name: str) -> str:
         if callable(value) and not method.startswith("__")
     ]
     close = did_you_mean(name, own)
-    hint = f"; did you mean {close!r} to be it?" if close else ""
+    hint = f"; is {close!r} a misspelling of the name?" if close else ""
     return f"class {kind.__name__} defines no {name}{hint}"
 
 

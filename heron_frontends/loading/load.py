@@ -130,8 +130,8 @@ def _from_python(request: LoadRequest, path: str) -> TopologySpec:
             candidates = _with_submitted(candidates, submitted)
         if not candidates and callable(vars(module).get("main")):
             raise TopologyError(
-                f"{request.file} has a function main() that is never called: add at its end"
-                f" `if __name__ == {MAIN!r}: main()`"
+                f"{request.file} has a function main() that is never called: append `if __name__ "
+                f"== {MAIN!r}: main()`"
             )
         topology = _picked(request, candidates).spec(request.environment)
     components = tuple(
@@ -215,8 +215,8 @@ def _importable(component: ComponentSpec, module: ModuleType, names: set[str]) -
     label = f"class {path.rpartition('.')[2]} of component {component.name!r}"
     if LOCALS in path:
         raise TopologyError(
-            f"{label} is defined inside a function: move it to the top of its file, as"
-            " instances import it from there (a notebook or a prompt sends it by value)"
+            f"{label} is defined inside a function: move the class to the top level of its file, "
+            "from which instances import it (a notebook or a prompt sends the class by value)"
         )
     if not path.startswith(f"{MAIN}."):
         return component

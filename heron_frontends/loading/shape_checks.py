@@ -57,7 +57,7 @@ def shape_problems(label: str, kind: type, is_spout: bool) -> Iterator[str]:
         elif is_called and is_async(method) and not is_awaited(kind, name, is_spout):
             yield f"{where} is `async def`{_remedy(name, is_spout)}"
         elif is_called and yields(method) and name in {*CALLED, *INNER}:
-            yield f"{where} has a `yield`, so nothing of it would run: call self.emit(…) instead"
+            yield f"{where} has a `yield`, so its body would never run: call self.emit(…) instead"
 
 
 def helper_problems(topology: TopologySpec) -> Iterator[str]:
@@ -128,7 +128,8 @@ def _remedy(name: str, is_spout: bool) -> str:
             " and await in next_tuple"
         )
     return (
-        f", which nothing waits for: write `def {name}`, and run coroutines in it by asyncio.run(…)"
+        f", but the engine does not await its coroutine: write `def {name}`, and run "
+        "coroutines with asyncio.run(…)"
     )
 
 
@@ -138,13 +139,13 @@ def _not_concurrent(kind: type, is_spout: bool) -> str | None:
     library = next((owner for owner in _library_owners(kind, name)), None)
     if library is not None and not only_raises(vars(library)[name]):
         return (
-            f", and that of {library.__name__} takes tuples one by one (they are acked with their"
-            f" batch or window): write `async def {_instead(kind)}`"
+            f", but process of {library.__name__} takes tuples one by one (they are acked with "
+            f"their batch or window): write `async def {_instead(kind)}`"
         )
     if not is_spout and getattr(kind, "acks_later", False):
         return (
-            ", whose tuple is settled when it ends, and acks_later is True: leave acks_later out,"
-            " and await what is to be done before the ack"
+            ", whose tuple is acked at its end, but acks_later is True: remove acks_later, and "
+            "await the work that precedes the ack"
         )
     return None
 
@@ -168,9 +169,9 @@ def _value_problems(label: str, kind: type, method: Any, name: str) -> Iterator[
             return
     if name == "process" and is_async(method) and (states := declared_states(kind)):
         yield (
-            f"{location_of(method)}{label}: process is `async def`, and {', '.join(states)}"
-            " belongs to the key of a tuple, which would be another's after an await: keep it in"
-            " the bolt before or behind this one"
+            f"{location_of(method)}{label}: process is `async def`, but {', '.join(states)} "
+            "belongs to the key of one tuple, and after an await another tuple is current: move "
+            "the state to the bolt before or after this one"
         )
 
 

@@ -110,8 +110,8 @@ def _parallelism(spec: Any, environment: str | None) -> int:
         return int(par[environment])
     if environment is None:
         raise TopologyError(
-            f"component {spec.name!r}: par depends on the environment: name it with -e, one of"
-            f" {', '.join(par)}"
+            f"component {spec.name!r}: par depends on the environment: name the environment with "
+            f"-e, one of {', '.join(par)}"
         )
     raise TopologyError(
         f"component {spec.name!r}: par has no number for environment {environment!r};"
@@ -136,8 +136,8 @@ def _what_runs(
         return SERIALISED, {}
     if component_object.shell is None:
         raise TopologyError(
-            f"component {spec.name!r} is a serialised Java object, which only Storm can run: write"
-            " it in Python, or run it as a shell component"
+            f"component {spec.name!r} is a serialised Java object, which only Storm can run: "
+            "write the component in Python, or use a shell component"
         )
     command, script = component_object.shell.execution_command, component_object.shell.script
     if os.path.basename(command) == _PYTHON_COMMAND:

@@ -107,11 +107,9 @@ def imported(file: str, path: str) -> ModuleType:
 
 def _check_module_name(file: str, path: str, module_name: str) -> None:
     if "." in stem(path):
-        raise UsageError(f"{file} cannot be imported: rename it so that only .py has a dot")
+        raise UsageError(f"{file} cannot be imported: rename the file so that only .py has a dot")
     if module_name.partition(".")[0] in sys.stdlib_module_names:
-        raise UsageError(f"{file} hides Python's own module {module_name!r}: rename it")
+        raise UsageError(f"{file} hides Python's own module {module_name!r}: rename the file")
     loaded = sys.modules.get(module_name)
     if loaded is not None and getattr(loaded, "__file__", None) != path:
-        raise UsageError(
-            f"{file} has the name of a module that is in use, {module_name}: rename it"
-        )
+        raise UsageError(f"{file} has the name of a module in use, {module_name}: rename the file")

@@ -91,8 +91,8 @@ class CheckpointFiles:
     def absent(self, topology: str) -> CheckpointStoreError:
         """The error of a store that has to have something of a topology, and has nothing."""
         return CheckpointStoreError(
-            f"{self._folder}/{topology} has nothing of the states that {topology} has saved there: "
-            "mount its disk, or put the folder back"
+            f"{self._folder}/{topology} has none of the states that {topology} saved: mount its "
+            "disk, or restore the folder"
         )
 
     def runs(self, topology: str) -> list[str]:

@@ -126,9 +126,8 @@ def open_file_system(url: str, key: bytes = b"") -> CheckpointFiles:
     protocol = url.partition("://")[0]
     if protocol == "memory":
         raise UsageError(
-            f"{url!r} is not a checkpoint store: what is written there is in the memory of the "
-            "process"
-            " that writes it, and gone with it; name a folder, or a URL such as hdfs:// or s3://"
+            f"{url!r} is not a checkpoint store: it is the memory of one process, and ends with "
+            "the process; name a folder, or a URL such as hdfs:// or s3://"
         )
     try:
         import fsspec

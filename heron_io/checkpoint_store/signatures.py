@@ -108,8 +108,8 @@ class Trust(Struct):
             return
         components = ", ".join(sorted({names[task] for task in self._pickled}))
         raise UsageError(
-            f"{folder.path} is not signed by your key ({KEY_FILE}), and the state of {components} "
-            f"may have values that execute code of its author: {OPTION} if you know who made it"
+            f"{folder.path} is not signed by your key ({KEY_FILE}), and loading the state of "
+            f"{components} may execute code of its author: use {OPTION} if you know the author"
         )
 
     def is_signed(self, folder: StateFolder, description: Any) -> bool:
@@ -136,5 +136,5 @@ class Trust(Struct):
     def check_again(self, task: int, state: bytes, path: str) -> bytes:
         """A state that is read once more is the one that was looked at."""
         if task in self.digests and digest_of_state(state) != self.digests[task]:
-            raise HeronError(f"{path}/{task} has changed while it was read: try again")
+            raise HeronError(f"{path}/{task} changed while it was read: try again")
         return state

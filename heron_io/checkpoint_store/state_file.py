@@ -28,11 +28,11 @@ def state_in(data: bytes, path: str) -> tuple[bytes, bytes]:
     """The state and its signature (empty if there is none) of a file's content; StateDamaged, which
     names the file, if it is damaged."""
     if len(data) < _HEADER.size:
-        raise StateDamaged(f"{path} is damaged: it is cut after {len(data)} bytes")
+        raise StateDamaged(f"{path} is damaged: truncated after {len(data)} bytes")
     magic, crc, length = _HEADER.unpack_from(data)
     end = _HEADER.size + length
     state, signature = data[_HEADER.size : end], data[end:]
     is_whole = length == len(state) and len(signature) in (0, SIGNATURE_BYTES)
     if magic != _MAGIC or not is_whole or crc != _crc_of(state, signature):
-        raise StateDamaged(f"{path} is damaged: it is not what was saved there")
+        raise StateDamaged(f"{path} is damaged: it does not match its checksum")
     return state, signature

@@ -104,8 +104,8 @@ class StateFolder:
         state, signature = self._loaded(task)
         if self._signer is not None and not self._signer.has_signed(task, state, signature):
             raise StateNotSigned(
-                f"{self.path}/{task} is not signed with the key of its topology: it was changed, or"
-                " a run of another user wrote it"
+                f"{self.path}/{task} is not signed with the key of its topology: the file was "
+                "changed, or a run of another user wrote it"
             )
         return state
 
@@ -139,7 +139,7 @@ class StateFolder:
             return wrong(f"{around} cannot be looked at", error)
         if is_there:
             return StateGone(what)
-        return CheckpointStoreError(f"{what}, and nothing is at {around}")
+        return CheckpointStoreError(f"{what}, and {around} is empty")
 
     def check(self, task: int) -> bytes:
         """As `load`, and all files of the state are there as well."""
@@ -258,10 +258,10 @@ class Stored:
         except Exception as error:
             raise wrong(f"{stored} cannot be read", error) from error
         if size is None:
-            raise StateGone(f"{stored} is missing: a checkpoint needs it")
+            raise StateGone(f"{stored} is missing, but a checkpoint needs the file")
         if size != self._files[name]:
             wanted = self._files[name]
-            raise StateDamaged(f"{stored} is damaged: it has {size} bytes, not {wanted}")
+            raise StateDamaged(f"{stored} is damaged: its size is {size} bytes, not {wanted}")
         return stored
 
     def local_path(self, name: str) -> str | None:

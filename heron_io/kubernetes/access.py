@@ -90,7 +90,7 @@ def _from_files(paths: list[str]) -> ApiAccess:
     cluster, user = config.cluster, config.user
     url = urlsplit(str(cluster.get("server") or ""))
     if url.scheme not in ("http", "https") or not url.hostname:
-        raise UsageError(f"{config.file}: the cluster's server is no http or https URL")
+        raise UsageError(f"{config.file}: the cluster's server is not an http or https URL")
     if cluster.get("proxy-url"):
         raise UsageError(f"{config.file}: proxy-url is not supported: use `kubectl proxy`")
     is_secure = url.scheme == "https"
@@ -174,7 +174,7 @@ def _read(path: str) -> Mapping[str, Any]:
         reason = str(error).partition("\n")[0]
         raise UsageError(f"{path} cannot be read as a kubeconfig: {reason}") from None
     if not isinstance(document, dict):
-        raise UsageError(f"{path} is no kubeconfig: it has no mapping")
+        raise UsageError(f"{path} is not a kubeconfig: its content is not a mapping")
     return document
 
 

@@ -220,7 +220,7 @@ class ApiClient:
         code, message = response.status, str(status.get("message") or response.reason)
         if code == http.HTTPStatus.UNAUTHORIZED:
             self._access.credentials.refuse()
-            message = "the API server does not know who we are: correct the user of the kubeconfig"
+            message = "the API server does not know the user: correct the user of the kubeconfig"
         if code in UNANSWERED_CODES:
             self.failed_at = time.monotonic()
             raise ApiUnanswered(f"the API server at {self.address} asks to try later ({message})")

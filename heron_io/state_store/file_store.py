@@ -45,9 +45,9 @@ from heron_io.state_store.protocol import (
 DIRECTORY_ATTEMPTS = 3  # a neighbour that removes the parent in between does so once
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
-_FORBIDDEN = ": only a user who may write there can use it (HERONPY_HOME names another folder)"
+_FORBIDDEN = ": use a folder where you may write (set HERONPY_HOME)"
 CURES = {
-    errno.ENOSPC: ": free some space on that disk",
+    errno.ENOSPC: ": free some space on the disk",
     errno.EDQUOT: ": free some space of your quota",
     errno.EACCES: _FORBIDDEN,
     errno.EPERM: _FORBIDDEN,
@@ -252,7 +252,7 @@ class FileStore:
     def _check_node(self, path: str, ephemeral: bool) -> None:
         parent = os.path.dirname(path)
         if parent != "/" and self._read_ephemeral(parent) is not None:
-            raise StateStoreError(f"{path} cannot stand below {parent}, which is ephemeral")
+            raise StateStoreError(f"{path} cannot be created below {parent}, which is ephemeral")
         if ephemeral and self.children(path):
             raise StateStoreError(f"{path} has nodes below it, so it cannot be ephemeral")
 

@@ -157,7 +157,7 @@ class KubernetesStore:
                 if stored is not None and stored.session == self._keeper.session:
                     self._nodes.remove(stored)
         except HeronError as error:
-            _log.warning("what our session holds is left to end with it: %s", error)
+            _log.warning("the nodes of the session will end with its time-out: %s", error)
         self._keeper.close()
 
     # One attempt each; another follows if something has changed meanwhile
@@ -227,7 +227,7 @@ class KubernetesStore:
         parent = path.rpartition("/")[0]
         stored = self._nodes.read(parent) if parent else None
         if stored is not None and stored.session and self._nodes.is_alive(stored):
-            raise StateStoreError(f"{path} cannot stand below {parent}, which is ephemeral")
+            raise StateStoreError(f"{path} cannot be created below {parent}, which is ephemeral")
 
     def _check_leaf(self, path: str) -> None:
         if self._nodes.below(path):
@@ -274,7 +274,7 @@ class KubernetesStore:
 
     def _unanswered(self, error: ApiUnanswered) -> StateStoreError:
         return StateStoreError(
-            f"{error} after {self._timeout_secs:g} s: start it there or correct the address"
+            f"{error} after {self._timeout_secs:g} s: start the API server or correct the address"
         )
 
     def _refused(self, path: str, error: ApiError) -> StateStoreError:

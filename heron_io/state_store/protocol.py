@@ -81,7 +81,9 @@ class StateStore(Protocol):
 def encode_value(path: str, value: Any) -> bytes:
     """`value` as JSON for a person to read; StateStoreError if it is None or not JSON."""
     if value is None:
-        raise StateStoreError(f"{path} cannot hold None, which means no value: delete it instead")
+        raise StateStoreError(
+            f"{path} cannot store None, which means an absent value: delete the node instead"
+        )
     try:
         text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
         return (text + "\n").encode()
@@ -94,7 +96,9 @@ def decode_value(location: str, data: bytes) -> Any:
     try:
         return json.loads(data)
     except ValueError as error:
-        raise StateStoreError(f"{location} is not JSON ({error}): mend or delete it") from error
+        raise StateStoreError(
+            f"{location} is not JSON ({error}): repair or delete the node"
+        ) from error
 
 
 def fenced(path: str, guard: str) -> Fenced:
@@ -106,10 +110,10 @@ def name_in_use(path: str, holder: Any) -> NameInUse:
     """The error of a node that exists already, naming the process that holds it if it says so."""
     if isinstance(holder, dict) and "pid" in holder:
         host = f"host {holder['host']}, " if "host" in holder else ""
-        who = f"held by {host}pid {holder['pid']}: end that process"
+        who = f"held by {host}pid {holder['pid']}: end the process"
     else:
         text = json.dumps(holder, sort_keys=True, ensure_ascii=False)
         if len(text) > SHORT_VALUE_CHARACTERS:
             text = text[:SHORT_VALUE_CHARACTERS] + "..."
-        who = f"taken, its value is {text}: delete it"
+        who = f"taken, its value is {text}: delete the node"
     return NameInUse(f"{path} is {who} or use another name")

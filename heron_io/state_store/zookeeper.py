@@ -434,8 +434,8 @@ class ZooKeeperStore:
 
     def _unreachable(self, waited_secs: float) -> StateStoreError:
         return StateStoreError(
-            f"no ZooKeeper answers at {self._hosts} after {waited_secs:g} s: "
-            "start it there or correct the address"
+            f"no ZooKeeper answers at {self._hosts} after {waited_secs:g} s: start ZooKeeper or "
+            "correct the address"
         )
 
     def _unanswered(self, timeout_secs: float) -> StateStoreError:

@@ -84,7 +84,7 @@ class Access(Struct, frozen=True):
             if self.certificate is not None:
                 raise UsageError(
                     f"{CERTIFICATE_VARIABLE} is for TLS: set {CA_VARIABLE} to the file with the "
-                    "certificates that sign those of the servers"
+                    "CA certificates of the servers"
                 )
             return {}
         own = {"certfile": self.certificate, "keyfile": self.key} if self.certificate else {}

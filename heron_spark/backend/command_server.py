@@ -45,8 +45,10 @@ POLL_SECS = 0.1
 LINGER_MS = 100
 """For answers that are still to be sent when it ends."""
 UNSUPPORTED = {
-    "update": "a query of Spark keeps its parallelism, for its checkpoint has each task's state: "
-    "submit the topology again with other numbers and another --checkpoint"
+    "update": (
+        "a Spark query keeps its parallelism, because its checkpoint has the state of each "
+        "task: submit the topology again with the new numbers and another --checkpoint"
+    )
 }
 """Commands of a topology master that mean nothing for a query, and why."""
 

@@ -131,5 +131,5 @@ def _run(
         announce(str(spark.sparkContext.applicationId))
         run_in(spark, plan, folder, options, report, server.attach)
         if folder.ended:
-            return DetachedResult(DetachedEnding.ENDED, f"{topology.name} has come to its end")
+            return DetachedResult(DetachedEnding.ENDED, f"{topology.name} has already finished")
         return DetachedResult(DetachedEnding.STOPPED, "SIGTERM")

@@ -61,4 +61,4 @@ def query_of(home: Home, name: str) -> ForegroundQuery | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise HeronError(f"{path} cannot be read: {error}; remove it") from None
+        raise HeronError(f"{path} cannot be read: {error}; delete the file") from None

@@ -178,7 +178,7 @@ def run_here(topology: TopologySpec, options: SparkOptions) -> tuple[int, QueryS
 
 def levels_text(plan: QueryPlan, master: str) -> str:
     """A query for people."""
-    lines = [f"one query of Spark at {master}, {len(plan.levels)} levels:"]
+    lines = [f"one Spark query at {master}, {len(plan.levels)} levels:"]
     for number, tasks in enumerate(plan.levels):
         counts: dict[str, int] = {}
         for task in tasks:

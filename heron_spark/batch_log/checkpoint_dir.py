@@ -174,8 +174,8 @@ class CheckpointDir:
     def _check_empty(self) -> None:
         if os.path.isdir(self.path) and set(os.listdir(self.path)) - {LOCK}:
             raise UsageError(
-                f"checkpoint {self.path} is a folder with other things in it: give an empty one, "
-                "or a path that does not exist yet"
+                f"checkpoint {self.path} is a folder with other content: name an empty folder, "
+                "or a new path"
             )
 
     def _check_whole(self) -> None:
@@ -307,7 +307,7 @@ def difference_between(stored: Mapping[str, Any], ours: Mapping[str, Any]) -> st
         if theirs[name] != parallelism:
             return f"has {theirs[name]} tasks of {name!r}, the topology {parallelism}"
     if list(theirs) != list(here):
-        return "has the components in another order, so other task ids"
+        return "has the components in another order, so its task ids differ"
     return ""
 
 
@@ -355,8 +355,8 @@ def _beside(path: str) -> str:
 
 def _write_error(path: str, error: OSError) -> HeronError:
     return HeronError(
-        f"cannot write {path}: {error.strerror}; nothing is lost: make room or mend it, and start "
-        "again with the same --checkpoint"
+        f"cannot write {path}: {error.strerror}; no data is lost: free space or repair the disk, "
+        "and start again with the same --checkpoint"
     )
 
 

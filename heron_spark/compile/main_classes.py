@@ -43,7 +43,7 @@ def _check(component: str, kind: Any) -> None:
     except Exception as error:
         raise TopologyError(
             f"{component!r}: its class {kind.__name__} cannot be sent to the workers: "
-            f"{format_error(error)}; define it in a module of its own"
+            f"{format_error(error)}; define the class in its own module"
         ) from None
 
 

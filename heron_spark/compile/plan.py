@@ -89,8 +89,8 @@ def compile_topology(topology: TopologySpec) -> QueryPlan:
 def problems(topology: TopologySpec) -> list[str]:
     """What keeps this topology from running as a query, one line each, with the cure."""
     complaints = [
-        f"{component.label} is a program of another language, which keeps its state to itself: on "
-        "Spark a component's state is saved with every batch; run it with --engine native"
+        f"{component.label} is a program in another language, which does not share its state: on "
+        "Spark the state of a component is saved with every batch; use --engine native"
         for component in topology.components
         if component.class_path in SHELL_CLASSES
     ]
@@ -103,9 +103,8 @@ def problems(topology: TopologySpec) -> list[str]:
     circle = a_cycle(topology.feeders)
     if circle:
         complaints.append(
-            f"bolt {circle[0]!r} reads what it has a part in making ({' -> '.join(circle)}): a "
-            "query of Spark has no cycles; take one of these inputs away, or run it with "
-            "--engine native"
+            f"bolt {circle[0]!r} reads its own output ({' -> '.join(circle)}): a Spark query "
+            "cannot have cycles; remove one of these inputs, or use --engine native"
         )
     return complaints
 

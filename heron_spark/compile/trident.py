@@ -28,6 +28,6 @@ def trident_problems(topology: TopologySpec) -> Iterator[str]:
     for component in topology.components:
         if reason := component.config.get(_NOT_ON_SPARK):
             yield (
-                f"{component.label} {reason}: on Spark a batch is a micro-batch, which is done when"
-                " its files are there; run it with --engine native"
+                f"{component.label} {reason}: on Spark a batch is a micro-batch, which is done "
+                "when its files are written; use --engine native"
             )

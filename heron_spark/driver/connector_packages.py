@@ -13,9 +13,7 @@ _PACKAGES = {
     "iceberg": "org.apache.iceberg:iceberg-spark-runtime-{minor}_2.13:VERSION",
 }
 """Format -> Maven coordinates; VERSION is a number of the connector's own."""
-_OTHERWISE = {
-    "delta": ", or read it with TableSpout and write it with delta_table, which need no jars"
-}
+_OTHERWISE = {"delta": ", or use TableSpout and delta_table, which do not need jars"}
 """Format -> what does without its package: a new Spark has no connector for Delta for months."""
 
 

@@ -94,7 +94,7 @@ class Query:
         except (OSError, Py4JError) as error:
             if not jvm.is_gone():
                 raise HeronError(error_line(error)) from None
-            raise JvmGone("Spark's JVM is gone; start again with the same --checkpoint") from None
+            raise JvmGone("Spark's JVM has ended; start again with the same --checkpoint") from None
         except Exception as error:
             if not self._stopping:
                 raise HeronError(error_line(error)) from None

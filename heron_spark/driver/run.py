@@ -69,8 +69,8 @@ def run_on_spark(
 def end_text(topology: TopologySpec, folder: CheckpointDir) -> str:
     """Why a topology does not run again."""
     return (
-        f"{topology.name} has come to its end in checkpoint {folder.path}; "
-        "give another --checkpoint to run it again"
+        f"{topology.name} has already finished in checkpoint {folder.path}; to run the topology "
+        "again, name another --checkpoint"
     )
 
 

@@ -372,8 +372,8 @@ def _is_on(option: object) -> bool:
 def _local_frame(reference: frames.LocalFrame, label: str) -> "DataFrame":
     if reference.frame is None:
         raise TopologyError(
-            f"{label}: its DataFrame is one of the program that made it: start the topology there, "
-            "with heronpy_compat.spark.start"
+            f"{label}: its DataFrame belongs to the program that made it: start the topology "
+            "there, with heronpy_compat.spark.start"
         )
     frame: DataFrame = reference.frame
     return frame
@@ -407,12 +407,12 @@ def _claim(folder: CheckpointDir, ours: Mapping[str, bool]) -> None:
         theirs = json.loads(Path(path).read_text("utf-8"))
         if list(theirs.items()) != list(ours.items()):
             raise UsageError(
-                f"checkpoint {folder.path} was begun with other tables ({_listed(theirs)}, not "
-                f"{_listed(ours)}): give another --checkpoint"
+                f"checkpoint {folder.path} was created with other tables ({_listed(theirs)}, not "
+                f"{_listed(ours)}): name another --checkpoint"
             )
     elif folder.batches_done() >= 0:
         raise UsageError(
-            f"checkpoint {folder.path} was begun without the table(s) {_listed(ours)}: give "
+            f"checkpoint {folder.path} was created without the table(s) {_listed(ours)}: name "
             "another --checkpoint"
         )
     else:

@@ -57,8 +57,8 @@ class HeronpySource(DataSource):
         shared = self._shared(is_sink=True)
         if not shared.schema:
             raise UsageError(
-                f"{shared.label} declares no types: declare them in its topology, as outputs = "
-                "{'word': 'string'}, or give readStream a schema"
+                f"{shared.label} declares no types: declare them in its topology, as in outputs "
+                f"= {{'word': 'string'}}, or give readStream a schema"
             )
         return shared.schema
 

@@ -158,9 +158,8 @@ def _is_stream(plan: QueryPlan, tables: "Tables | None") -> bool:
     batch = tables.batch_tables if tables is not None else []
     if batch and len(batch) < sum(each.is_spout for each in plan.topology.components):
         raise UsageError(
-            f"spout {batch[0]!r} reads a DataFrame that is not a stream, other spouts do not: "
-            "read it "
-            "with spark.readStream, or use heronpy_compat.spark.start"
+            f"spout {batch[0]!r} reads a DataFrame that is not a stream, unlike the other "
+            "spouts: use spark.readStream, or heronpy_compat.spark.start"
         )
     return not batch
 

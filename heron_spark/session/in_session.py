@@ -180,7 +180,7 @@ def _claimed(stack: ExitStack, plan: QueryPlan, given: str | None, claim: _Claim
     with _lock:
         if path is not None and path in _claims:
             raise UsageError(
-                f"checkpoint {path} is in use by a query of this program: stop it first"
+                f"checkpoint {path} is in use by a query of this program: first stop the query"
             )
         if path is not None:
             _claims[path] = claim
@@ -246,8 +246,8 @@ def _check_ends(tables: "Tables | None") -> None:
     streams = tables.streams if tables is not None else []
     if streams:
         raise UsageError(
-            f"spout {streams[0]!r} reads a stream, which does not end: use start, with "
-            "trigger={'availableNow': True} for what there is now"
+            f"spout {streams[0]!r} reads an unbounded stream: use start, with "
+            f"trigger={{'availableNow': True}} for the present data"
         )
 
 

@@ -34,8 +34,8 @@ def shared_with(options: Mapping[str, str], *, is_sink: bool) -> Shared:
         return Shared(path.removeprefix("file:"), f"folder {path}")
     if not name:
         raise UsageError(
-            "which topology? Give the option topology, the name of a running one, or path, the "
-            f"folder that its component has as {FOLDER}"
+            "name a topology: the option topology with the name of a running one, or path, the "
+            f"folder in the component's {FOLDER}"
         )
     store = open_store(options.get("store") or Home.of_user().store_url)
     try:
@@ -44,8 +44,8 @@ def shared_with(options: Mapping[str, str], *, is_sink: bool) -> Shared:
         store.close()
     if stored is None:
         raise UsageError(
-            f"topology {name} does not run: submit it first, or give the option path, the folder "
-            f"that its component has as {FOLDER}, and a schema"
+            f"topology {name} is not running: first submit the topology, or give the option "
+            f"path, the folder in the component's {FOLDER}, and a schema"
         )
     return shared_by(topology_from_json(stored), options.get("component"), is_sink=is_sink)
 

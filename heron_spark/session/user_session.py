@@ -35,8 +35,8 @@ def check_session(spark: Any) -> None:
     """UsageError in one line for what is no session, a stopped one, or one of Spark Connect."""
     if type(spark).__module__.startswith(CONNECT):
         raise UsageError(
-            "a session of Spark Connect cannot run topologies, as its driver is another process, "
-            "which has not the topology's code: make a classic session, with "
+            "a session of Spark Connect cannot run topologies, because its driver is another "
+            "process without the topology's code: create a classic session, with "
             "SparkSession.builder.master(...).getOrCreate()"
         )
     if not hasattr(spark, "sparkContext"):
@@ -78,8 +78,8 @@ def planned(source: Any, config: Mapping[str, Any] | None) -> QueryPlan:
         except Exception as error:
             kind = "spout" if component.is_spout else "bolt"
             raise TopologyError(
-                f"{kind} {component.name!r}: {format_error(error)}: a component's class is in the "
-                "main module or in one that this program and the executors import"
+                f"{kind} {component.name!r}: {format_error(error)}: define a component's class "
+                "in the main module or in a module that this program and the executors import"
             ) from None
     return compile_topology(_with_search_paths(with_columns(topology)))
 

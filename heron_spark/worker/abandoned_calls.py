@@ -94,9 +94,9 @@ def _has(of: socket.socket, events: int) -> bool:
 def end_host() -> None:
     """The process ends at once, and its log says in which call each thread was."""
     log.error(
-        "the worker of the batch under way is gone, its call of user code has not returned (the"
-        " stacks are below), and another worker waits: this process ends, and that one starts"
-        " another"
+        "the worker of the current batch is gone, but its call of user code has not returned "
+        "(stacks below), and another worker waits: this process ends, and the waiting worker "
+        "starts a new one"
     )
     faulthandler.dump_traceback(file=STDERR, all_threads=True)
     os._exit(ExitCode.ORPHANED)

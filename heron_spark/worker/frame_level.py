@@ -61,20 +61,20 @@ class FrameLevel(Level):
         root, run = (context.getLocalProperty(key) for key in (CHECKPOINT, RUN))
         if not root or not run:
             raise HostFailed(
-                "the query's checkpoint is not known: it was started in another session than the "
-                "one that dataframe_of was given, or a thread of foreachBatch uses its DataFrame "
-                "as an RDD: use the DataFrame, or pyspark.InheritableThread"
+                "the query's checkpoint is unknown: the query was started in another session "
+                "than that of dataframe_of, or a thread of foreachBatch uses its DataFrame as "
+                "an RDD: use the DataFrame, or pyspark.InheritableThread"
             )
         if not os.path.isabs(root):
             raise HostFailed(
-                f"checkpointLocation {root} is not in files: give one that every worker reaches by "
-                "its path"
+                f"checkpointLocation {root} is not a file path: name a folder that every worker "
+                "reaches by the same path"
             )
         batch = batch_begun_at(root, int(time))
         if batch is None:
             raise HostFailed(
-                f"the log of batches below {root} does not have the one that runs: is it the same "
-                "folder on every machine?"
+                f"the batch log below {root} does not have the current batch: use the same "
+                "folder on every machine"
             )
         return CheckpointDir(os.path.join(root, FOLDER, self.name), root), run, batch
 

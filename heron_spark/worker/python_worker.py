@@ -103,7 +103,7 @@ class Level:
         """What a task of level 0 works for. `time`: of the batch, in milliseconds as text."""
         batch = context.getLocalProperty(BATCH_ID)
         if batch is None:
-            raise HostFailed("Spark does not say which batch it runs")
+            raise HostFailed("Spark does not name the current batch")
         return Begun(self.folder, self.run, int(batch))
 
     def silent(self, context: Any) -> tuple[int, Begun] | None:
@@ -183,7 +183,7 @@ class LevelRows:
     def check_empty(self) -> None:
         """HostFailed if there are rows of a batch that has not begun."""
         if self._kept:
-            raise HostFailed(f"rows of a batch that did not begin, for {sorted(self._kept)}")
+            raise HostFailed(f"rows of a batch that did not start, for {sorted(self._kept)}")
 
     def _keep(self, number: int, item: Any) -> None:
         if item is not None:
@@ -256,7 +256,7 @@ def connected(folder: CheckpointDir, run: str, partition: int) -> socket.socket:
         if _is_greeted(host):
             return host
         host.close()
-        print(f"partition {partition}: its process has ended, another is started", file=sys.stderr)
+        print(f"partition {partition}: its process ended and is being restarted", file=sys.stderr)
     raise HostFailed(DIED)
 
 

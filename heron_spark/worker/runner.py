@@ -192,8 +192,8 @@ class TaskRunner:
         if names:
             self.driver.record_error(
                 "attributes are reset",
-                f"{', '.join(names)} of {self.label} could not be saved, and is what initialize"
-                " makes it: what it held is lost. Keep data in what can be pickled",
+                f"{', '.join(names)} of {self.label} could not be saved: the value is lost, and "
+                "initialize sets a new one. Use values that can be pickled",
             )
 
     # --- one batch -----------------------------------------------------------------------------
@@ -232,9 +232,9 @@ class TaskRunner:
         self._unacked.clear()
         self.driver.record_error(
             "tuples get no ack",
-            f"{', '.join(abandoning)} abandoned tuples of the previous batch. The spout"
-            f" tuples behind them are unknown, so the {number} tuples that this spout emitted in it"
-            " get no ack",
+            f"{', '.join(abandoning)} abandoned tuples of the previous batch. Their spout tuples "
+            f"are unknown, so the {number} tuples that this spout emitted in the batch are not "
+            "acked",
         )
 
     @property
@@ -316,7 +316,7 @@ class TaskRunner:
         deadline = time.monotonic() + IDLE_WAIT_SECS
         while isinstance(driver, BoltDriver) and not driver.component_is_idle:
             if time.monotonic() > deadline:
-                self._log.warning("still at work after %.0f s: the batch goes on", IDLE_WAIT_SECS)
+                self._log.warning("still at work after %.0f s: the batch continues", IDLE_WAIT_SECS)
                 return
             time.sleep(POLL_SECS)
             self._callbacks.run()

@@ -164,8 +164,8 @@ class StateSnapshot:
         self._reported.add(attribute)
         kind = type(value).__name__
         self._report(
-            f"attribute {attribute!r} (a {kind}) cannot be saved: {error}; after a restart it is "
-            "what initialize makes it"
+            f"attribute {attribute!r} (a {kind}) cannot be saved: {error}; after a restart the "
+            "attribute has its value from initialize"
         )
 
     def _pickled(self, value: Any) -> bytes:

@@ -130,13 +130,13 @@ class TaskHost:
         newest = {self._folder.newest_before(task, batch) for task in self._plan.level_of}
         if len(newest) > 1:
             raise HeronError(
-                f"batch {max(newest)} is not whole: it failed, and the function of foreachBatch "
-                "went on as if it had not; let errors out of it, and start again with another "
-                "checkpointLocation (or the folder is not the same on every machine)"
+                f"batch {max(newest)} is incomplete: the batch failed, but the function of "
+                "foreachBatch swallowed the error; let errors propagate, and start again with "
+                "another checkpointLocation (or the folder is not the same on every machine)"
             )
         (before,) = newest
         log.warning(
-            "nothing asked for the rows of batches %d to %d: components have not seen them",
+            "the rows of batches %d to %d were not requested: components have not processed them",
             before + 1,
             batch - 1,
         )

@@ -52,4 +52,4 @@ class Builder:
             source._build(bldr, stage_names)
         for source in self._sources:
             if not source._all_built():
-                raise StreamletError("the topology cannot be built: are all its sources added?")
+                raise StreamletError("the topology cannot be built: a source may be missing")

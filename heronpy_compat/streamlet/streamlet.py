@@ -214,7 +214,7 @@ class Streamlet:
         if not self._name:
             self._name = self._default_stage_name_calculator(prefix, stage_names)
         if self._name in stage_names:
-            raise StreamletError(f"two streamlets are called {self._name!r}: rename one")
+            raise StreamletError(f"two streamlets have the name {self._name!r}: rename one")
         stage_names.add(self._name)
         self._is_named = True
         return self._name

@@ -132,13 +132,23 @@ class KeyedStreamlet:
 
     def _join_stage(self, other: Any, what: str, join_function: Any) -> EventStage:
         if not isinstance(other, KeyedStreamlet):
-            raise StreamletError(f"{what}: its partner must be a streamlet after key_by: {other!r}")
+            raise StreamletError(
+                f"{what}: its partner must be a streamlet after key_by, not {other!r}"
+            )
         if other.timed.streamlet is self.timed.streamlet:
-            raise StreamletError(f"{what}: a streamlet is its own partner; clone() it first")
+            raise StreamletError(
+                f"{what}: a streamlet cannot be its own partner; clone() one first"
+            )
         if (self.timed.timestamp_function is None) != (other.timed.timestamp_function is None):
-            raise StreamletError(f"{what}: both sides need with_event_time, or neither")
+            raise StreamletError(
+                f"{what}: with_event_time is missing on one side; set event time on both sides "
+                "or on neither"
+            )
         if self.timed.watermarks != other.timed.watermarks:
-            raise StreamletError(f"{what}: both sides need the same watermarks, or none")
+            raise StreamletError(
+                f"{what}: the two sides have different watermarks; use the same on both or on "
+                "neither"
+            )
         idle = [each for each in (self.timed.idle_ms, other.timed.idle_ms) if each is not None]
         return EventStage(
             left=self._side(), right=other._side(),
@@ -214,7 +224,7 @@ def _checked_process(function: Any, on_timer: Any) -> KeyedProcess:
             function, None if on_timer is None else checked_function("process", on_timer)
         )
     if on_timer is not None:
-        raise StreamletError("process: a KeyedProcess has an on_timer of its own")
+        raise StreamletError("process: a KeyedProcess has its own on_timer")
     calls = ("process_element", "on_timer")
     checked_object("process", function, ("open", *calls), yielding=calls)
     return function

@@ -189,7 +189,7 @@ class Nimbus:
 
     def __init__(self, *_: Any, **__: Any) -> NoReturn:
         raise UsageError(
-            "there is no Nimbus here: use `heronpy submit`, `list`, `stats` and `kill` instead"
+            "heronpy has no Nimbus: use `heronpy submit`, `list`, `stats` and `kill` instead"
         )
 
 

@@ -42,7 +42,7 @@ def _read_config(config_file: Any) -> Any:
             return json.load(file)
     except FileNotFoundError:
         raise UsageError(
-            f"there is no {_CONFIG_FILE} here: run this in a streamparse project's directory"
+            f"{_CONFIG_FILE} not found: run this in a streamparse project's directory"
         ) from None
     except ValueError as error:
         raise UsageError(f"{_CONFIG_FILE} is not JSON: {error}") from None
@@ -82,7 +82,7 @@ def get_topology_definition(
         )
     name = next(iter(known), "") if topology_name is None else topology_name
     if not known:
-        raise UsageError(f"there is no topology in {folder}: write {folder}/NAME.py")
+        raise UsageError(f"{folder} has no topology: write {folder}/NAME.py")
     if name not in known:
         raise UsageError(f"{folder} has no topology {name!r}; {choices('topologies', name, known)}")
     return name, known[name]
@@ -181,8 +181,8 @@ _INSTEAD = {
     "local_storm_version": "topologies run without Storm",
     "nimbus_storm_version": "topologies run without Storm",
     "prepare_topology": "a topology runs without a JAR: use `heronpy run` or `heronpy submit`",
-    "run_cmd": "nothing is run over ssh: use subprocess",
-    "ssh_tunnel": "nothing is reached over ssh: connect to its address",
+    "run_cmd": "heronpy does not use ssh: use subprocess",
+    "ssh_tunnel": "heronpy does not use ssh: connect to the address of the host",
     "storm_lib_version": "topologies run without Storm",
 }
 """Name of streamparse.util that needs ssh, Nimbus or a JAR -> what to do instead"""

@@ -154,8 +154,8 @@ def checked_aggregator(what: str, given: Any, functions: tuple[Any, ...]) -> Str
         return StreamAggregator.of(given, *functions)
     if not isinstance(given, StreamAggregator):
         raise StreamletError(
-            f"{what} takes a CombinerAggregator, as Count(), or an initial value and functions, not"
-            f" {given!r}"
+            f"{what} takes a CombinerAggregator, for example Count(), or an initial value and "
+            f"functions, not {given!r}"
         )
     aggregator: StreamAggregator = checked_object(what, given, ("init", "apply", "result"))
     return aggregator

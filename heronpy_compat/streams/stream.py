@@ -175,7 +175,7 @@ class Stream:
     def stateQuery(self, state: "StreamState") -> "PairStream":
         """(element, the state of it as a key), None without a state."""
         if not isinstance(state, StreamState):
-            raise StreamletError(f"stateQuery takes what updateStateByKey returned, not {state!r}")
+            raise StreamletError(f"stateQuery takes the result of updateStateByKey, not {state!r}")
         self.is_used = True
         return state._queried(self)
 
@@ -183,7 +183,7 @@ class Stream:
         """What it is in the graph of streamlets, made at the first call."""
         if self._made is None:
             if self._is_being_made:
-                raise StreamletError("a query of a state depends on what it is answered")
+                raise StreamletError("a query of a state depends on its own answers")
             self._is_being_made = True
             self._made = self._make()
         return self._made
@@ -324,7 +324,7 @@ class PairStream(Stream):
             raise _without_window(what)
         right = other._window or WindowPart(self._window.windows, (other,))
         if right.windows != self._window.windows:
-            raise StreamletError(f"{what}: both streams have windows, which are not the same")
+            raise StreamletError(f"{what}: the two streams have different windows")
         self.is_used = other.is_used = True
         return self._window, right
 
@@ -376,11 +376,11 @@ def _without_window(what: str) -> StreamletError:
     does = (
         "emits each key's values so far with every new pair"
         if what == "coGroupByKey"
-        else "joins each new pair with all of them"
+        else "joins each new pair with all earlier pairs"
     )
     return StreamletError(
-        f"{what} joins what is in the same window: call window(TumblingWindows.of(…)) before it."
-        f" Storm keeps every pair of both streams in its worker's memory, and {does}"
+        f"{what} joins the pairs of one window: call window(TumblingWindows.of(…)) before "
+        f"{what}. Storm keeps every pair of both streams in its worker's memory, and {does}"
     )
 
 

@@ -79,7 +79,7 @@ class ChainedAggregation(Generic[StreamKind]):
     def chain_end(self) -> StreamKind:
         """The stream of the results: a row for each combination of what the chain's parts emit."""
         if not self._links:
-            raise TridentError("a chain of aggregations has none")
+            raise TridentError("the chain has no aggregation")
         added = names_of([name for _, _, names in self._links for name in names], "aggregate")
         appended(self._group or (), added, "aggregate")
         fields = self._stream.get_output_fields()

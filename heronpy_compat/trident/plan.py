@@ -298,6 +298,6 @@ def _refuse_circles(streams: list[DataStream]) -> None:
                 open_names.extend(readers.get(following, ()))
         if name in reached:
             raise TridentError(
-                f"{name} would wait for its own tuples: a state cannot be queried by the stream of"
-                " its own updates behind a repartitioning"
+                f"{name} would wait for its own tuples: the stream that updates a state cannot "
+                "query the state after a repartitioning"
             )

@@ -93,7 +93,9 @@ class _ServerSource:
         """The caller gets an error."""
         problem = self._clients.fail(request_id, host, port, None)
         if problem is not None:
-            raise FailedException(f"a failed request cannot be told to its server: {problem}")
+            raise FailedException(
+                f"the failure of a request cannot be reported to its server: {problem}"
+            )
 
     def close(self) -> None:
         """Requests that were fetched and have not begun fail."""

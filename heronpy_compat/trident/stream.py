@@ -90,7 +90,7 @@ class Stream(StreamWithWindows, NamesMissing):
         """A Function, whose fields are appended to each tuple, or a Filter."""
         if isinstance(operation, Filter):
             if function_fields:
-                raise TridentError(f"a filter appends nothing: {list(function_fields)}")
+                raise TridentError(f"a filter has no output fields: {list(function_fields)}")
         elif not isinstance(operation, Function):
             raise TridentError(f"each takes a Function or a Filter, not {operation!r}")
         added = names_of(function_fields, "each")

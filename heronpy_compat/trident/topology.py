@@ -104,8 +104,8 @@ class TridentTopology(NamesMissing):
             connected = self.graph.connected(spout)
             if sum(isinstance(node, SpoutNode) for node in connected) > 1:
                 raise TridentError(
-                    f"{spout.txid} is combined with another stream: a request is a batch of its"
-                    " own, so query a state instead"
+                    f"{spout.txid} is combined with another stream: a request is its own batch, "
+                    "so query a state instead"
                 )
             results = Stream(self.graph, connected[-1])
             origins = Stream(self.graph, spout).project(RETURN_INFO)
@@ -167,7 +167,7 @@ class TridentTopology(NamesMissing):
         parents = tuple(stream.node for stream in streams)
         if len({id(parent) for parent in parents}) != len(parents):
             raise TridentError(
-                "a stream is combined with itself: give one of them a step of its own"
+                "a stream is combined with itself: insert a step into one of the two"
             )
         node = ProcessorNode(self.graph.next_number, fields, parents, processor=processor)
         return Stream(self.graph, self.graph.add(node))
@@ -186,7 +186,7 @@ class TridentTopology(NamesMissing):
             raise TridentError("join takes two streams or more, and join fields for each")
         kinds = [types] * len(streams) if isinstance(types, JoinType) else list(types)
         if len(kinds) != len(streams):
-            raise TridentError("join takes one type, or one for each stream")
+            raise TridentError("join takes one type for all streams, or one for each stream")
         preserves = mode is JoinOutFieldsMode.PRESERVE
         rests = [
             tuple(name for name in stream.get_output_fields() if preserves or name not in own)
@@ -224,8 +224,8 @@ class TridentTopology(NamesMissing):
         given = with_loaders_config(builder.get_config())
         if given[keys.RELIABILITY_MODE] != keys.ATLEAST_ONCE:
             raise TridentError(
-                f"Trident replays batches by acks, which takes {keys.RELIABILITY_MODE}:"
-                f" {keys.ATLEAST_ONCE}, not {given[keys.RELIABILITY_MODE]}"
+                f"Trident replays batches by acks, which needs {keys.RELIABILITY_MODE}: "
+                f"{keys.ATLEAST_ONCE}, not {given[keys.RELIABILITY_MODE]}"
             )
         self._return_results()
         _Assembly(builder, plan_of(self.graph), _batches_max(given)).add_all()
@@ -262,7 +262,7 @@ def _multi_reduce_arguments(
 def _lists(arguments: Sequence[Any]) -> list[Any]:
     *before, streams = arguments
     if not isinstance(streams, (list, tuple)) or not streams:
-        raise TridentError("merge takes a list of streams, behind its fields if there are any")
+        raise TridentError("merge takes a list of streams, after the optional fields")
     return [*before, streams]
 
 
@@ -365,7 +365,7 @@ def _refusal(node: SpoutNode | None) -> dict[str, str]:
     if node is not None and isinstance(node.spout, RequestSpout):
         return {NOT_ON_SPARK: "takes requests (new_drpc_stream), each of which is a batch"}
     if node is not None and isinstance(node.spout, ICommitterTridentSpout):
-        return {NOT_ON_SPARK: "is an ICommitterTridentSpout, which has to commit what it emitted"}
+        return {NOT_ON_SPARK: "is an ICommitterTridentSpout, which must commit its own output"}
     return {}
 
 

@@ -49,7 +49,7 @@ class TridentTuple(Sequence[Any]):
     def get_value_by_field(self, field: str) -> Any:
         """The value of a field; KeyError naming the fields if there is none."""
         if field not in self.fields:
-            raise KeyError(f"there is no field {field!r} among {list(self.fields)}")
+            raise KeyError(f"field {field!r} is not one of {list(self.fields)}")
         return self.values[self.fields.index(field)]
 
     def get_values(self) -> list[Any]:
@@ -80,7 +80,7 @@ def names_of(fields: str | Iterable[str] | None, where: str) -> Names:
         if not isinstance(name, str):
             raise TridentError(f"{where}: fields are strings, not {name!r}")
         if names.count(name) > 1:
-            raise TridentError(f"{where}: field {name!r} stands twice in {list(names)}")
+            raise TridentError(f"{where}: duplicate field {name!r} in {list(names)}")
     return names
 
 
@@ -103,7 +103,7 @@ class FieldSelection:
         for name in wanted:
             if name not in stream:
                 raise TridentError(
-                    f"{where}: there is no field {name!r}; the stream has {list(stream)}"
+                    f"{where}: unknown field {name!r}; the stream has {list(stream)}"
                 )
         self.names = wanted
         at = [stream.index(name) for name in wanted]

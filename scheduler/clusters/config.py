@@ -72,7 +72,7 @@ class ClusterConfig(Struct, frozen=True):
 
     def lacks(self, what: str) -> UsageError:
         """The error of a file without something that its scheduler needs."""
-        return UsageError(f"{self.file}: scheduler {self.scheduler} needs {what}: add it")
+        return UsageError(f"{self.file}: scheduler {self.scheduler} needs {what}: add the key")
 
     def store_problem(self) -> str | None:
         """Why the hosts of the cluster do not see the state, in one line."""
@@ -81,8 +81,8 @@ class ClusterConfig(Struct, frozen=True):
             return None
         return (
             f"the state in {self.store_url} is visible only on this machine: use state: "
-            f"zk://HOST:PORT/ROOT in {self.file}, or {self.scheduler}: one_machine: true if there "
-            "is no other"
+            f"zk://HOST:PORT/ROOT in {self.file}, or {self.scheduler}: one_machine: true for a "
+            "cluster of one machine"
         )
 
 
@@ -127,7 +127,7 @@ def cluster_of(name: str, config_path: str | None = None) -> ClusterConfig:
     names = names_in(folder)
     if name not in names:
         hint = choices("clusters", name, names)
-        raise UsageError(f"there is no cluster {name!r} in {folder}; {hint}")
+        raise UsageError(f"cluster {name!r} not found in {folder}; {hint}")
     path = os.path.join(folder, name + ENDING)
     try:
         with open(path, encoding="utf-8") as file:
@@ -146,11 +146,13 @@ def parse(text: str, name: str, path: str) -> ClusterConfig:
         section = read_section(located, SECTIONS)
         scheduler = section.get("scheduler")
         if scheduler is None:
-            raise located.position.wrong(f"there is no key 'scheduler' ({' or '.join(SCHEDULERS)})")
+            raise located.position.wrong(
+                f"the key 'scheduler' is missing ({' or '.join(SCHEDULERS)})"
+            )
         for other in SCHEDULERS:
             if other != scheduler and other in section:
                 position = located.value[other].position
-                raise position.wrong(f"{other} says nothing here: the scheduler is {scheduler}")
+                raise position.wrong(f"{other} has no effect: the scheduler is {scheduler}")
     except TopologyError as error:
         raise UsageError(str(error)) from None
     cluster = ClusterConfig(
@@ -171,7 +173,7 @@ def _store_url(found: Mapping[str, Any], scheduler: str, path: str) -> str:
     given = found.get("state")
     if given is None and scheduler == "kubernetes":
         raise UsageError(
-            f"{path}: scheduler kubernetes needs state: kubernetes://NAMESPACE: add it"
+            f"{path}: scheduler kubernetes needs state: kubernetes://NAMESPACE: add the key"
         )
     if given is None and scheduler in ("aurora", "yarn"):
         raise UsageError(f"{path}: scheduler {scheduler} needs state: zk://HOST:PORT/ROOT: add it")

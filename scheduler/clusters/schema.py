@@ -44,14 +44,14 @@ def read_section(located: "Located", known: Mapping[str, Any]) -> dict[str, Any]
 def text(located: "Located") -> str:
     """A word that is not empty."""
     if not isinstance(located.value, str) or not located.value.strip():
-        raise located.position.wrong(f"this must be text, not {located.plain()!r}")
+        raise located.position.wrong(f"expected text, not {located.plain()!r}")
     return located.value
 
 
 def flag(located: "Located") -> bool:
     """true or false."""
     if not isinstance(located.value, bool):
-        raise located.position.wrong(f"this must be true or false, not {located.plain()!r}")
+        raise located.position.wrong(f"expected true or false, not {located.plain()!r}")
     return located.value
 
 
@@ -79,7 +79,7 @@ def size(located: "Located") -> int:
     except ValueError:
         number = 0
     if number < 1:
-        raise located.position.wrong(f"this must be a size such as 512MB, not {located.plain()!r}")
+        raise located.position.wrong(f"expected a size such as 512MB, not {located.plain()!r}")
     return number
 
 
@@ -121,7 +121,7 @@ def command(located: "Located") -> str:
     except ValueError as error:
         raise located.position.wrong(f"{located.value!r} is not a command line: {error}") from None
     if not words:
-        raise located.position.wrong("this must be a command line")
+        raise located.position.wrong("expected a command line")
     return text(located)
 
 
@@ -129,7 +129,9 @@ def fetch(located: "Located") -> str:
     """A command line with {uri} and {file} in it."""
     for name in ("{uri}", "{file}"):
         if name not in text(located):
-            raise located.position.wrong(f"{name} must stand in it, as in curl -o {{file}} {{uri}}")
+            raise located.position.wrong(
+                f"the command must contain {name}, as in curl -o {{file}} {{uri}}"
+            )
     return text(located)
 
 

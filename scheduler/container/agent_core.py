@@ -174,7 +174,9 @@ class AgentCore:
             text = f"it was silent for {self.silent_secs:g} s and was killed"
             return self._on_kill_requested(KillRequested(text), now)
         if now > self._kill_at:
-            return self._on_kill_requested(KillRequested("it did not end and was killed"), now)
+            return self._on_kill_requested(
+                KillRequested("it did not stop in time and was killed"), now
+            )
         return []
 
     def _on_ended(self, event: AgentChildEnded, now: float) -> list[Instruction]:

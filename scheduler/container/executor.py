@@ -128,7 +128,7 @@ def changed_specs(
         link.request_reload()
         return process_specs(spec)
     if message is None or PACKING not in message:
-        raise HeronError("no packing plan where one was to be")
+        raise HeronError("the packing plan is missing")
     packing = packing_from_json(message[PACKING])
     topology = spec.topology if packing.changed is None else spec.relocate(packing.changed)
     return process_specs(replace(spec, packing=packing, topology=topology))

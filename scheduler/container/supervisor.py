@@ -299,7 +299,7 @@ class Supervisor:
         own = {each.child.pid for each in self._processes.values()}
         killed = self._orphans.sweep(own, reaped, died)
         if killed:
-            log.warning("killed %d processes that one that has ended had started", killed)
+            log.warning("killed %d child processes of an ended process", killed)
 
     def _ended(self, name: str, code: int) -> None:
         process = self._processes.pop(name)

@@ -188,12 +188,14 @@ class SupervisorCore:
         if event.used_bytes > limit and process.kill_at == NEVER:
             process.kill_reason = f"it {used}, and is restarted"
             process.kill_at = now + process.spec.shutdown_secs
-            text = f"{event.name} {used}: it is restarted"
+            text = f"{event.name} {used}: restarting the instance"
             out += [SupervisorLog(text, warning=True), TerminateProcess(event.name)]
         elif event.used_bytes > limit * MEMORY_WARNED_SHARE and not process.memory_warned:
             process.memory_warned = True
             out.append(
-                SupervisorLog(f"{event.name} {used}: beyond that it is restarted", warning=True)
+                SupervisorLog(
+                    f"{event.name} {used}: an instance above its limit is restarted", warning=True
+                )
             )
 
     def _on_ended(self, event: ProcessEnded, now: float, out: Out) -> None:
@@ -220,14 +222,14 @@ class SupervisorCore:
     def _restart(self, process: ProcessState, reason: str, now: float, out: Out) -> None:
         pause_secs = process.policy.pause_secs(now - process.started_at)
         if pause_secs is None:
-            reason = reason or f"the last time it {process.last_end}"
+            reason = reason or f"most recently it {process.last_end}"
             failures = process.policy.failures
             text = f"{process.spec.name} ended {failures} times in a row: {reason}"
             self._stop(SupervisorOutcome(ExitCode.TOPOLOGY_FAILED, text), now, out)
         else:
             process.start_at = now + pause_secs
             if pause_secs:
-                times = f"it has ended {process.policy.failures} times in a row"
+                times = f"{process.policy.failures} failures in a row"
                 text = f"{process.spec.name}: {times}, next try in {pause_secs:.1f} s"
                 out.append(SupervisorLog(text, warning=True))
             self._start_due(now, out)
@@ -287,7 +289,7 @@ class SupervisorCore:
             process.heard_at += missed_secs
             process.kill_at += missed_secs
         if missed_secs >= NOTABLE_SECS:
-            text = f"this process stood still for {missed_secs:.0f} s (stopped, or no CPU)"
+            text = f"this process was suspended for {missed_secs:.0f} s (stopped, or without CPU)"
             out.append(SupervisorLog(f"{text}: all get so much more time", warning=True))
 
     def _on_timer(self, event: SupervisorTimer, now: float, out: Out) -> None:

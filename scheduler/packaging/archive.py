@@ -94,7 +94,9 @@ def manifest_from_json(data: Any) -> Manifest:
     """The inverse of `Manifest.to_json`; ValueError if `data` is not one of this format."""
     try:
         if data["format"] != FORMAT:
-            raise ValueError(f"its format is {data['format']}, and this heronpy knows {FORMAT}")
+            raise ValueError(
+                f"its format is {data['format']}, but this heronpy reads format {FORMAT}"
+            )
         entries = tuple(
             Entry(described["name"], checked(described["file"]), described["inside"])
             for described in data["topologies"]
@@ -107,7 +109,7 @@ def manifest_from_json(data: Any) -> Manifest:
     words = (manifest.project, manifest.python, manifest.version, *manifest.requirements,
              *(entry.name for entry in entries))  # fmt: skip
     if not entries or not all(isinstance(word, str) for word in words):
-        raise ValueError(f"its {MANIFEST} names no topologies")
+        raise ValueError(f"its {MANIFEST} lists no topologies")
     return manifest
 
 

@@ -225,8 +225,8 @@ def installed(
     """
     if this_python() != python:
         raise HeronError(
-            f"its Python is {this_python()}, but the topology was submitted with {python}: install "
-            "that there, or name another one by --python or PYSPARK_PYTHON"
+            f"its Python is {this_python()}, but the topology was submitted with {python}: "
+            f"install {python} there, or name another Python by --python or PYSPARK_PYTHON"
         )
     cache = _first_writable(caches)
     relocated = tuple((root, unpacked(path, cache).folder) for root, path in code)

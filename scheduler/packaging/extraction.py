@@ -78,7 +78,7 @@ def extract(path: str, folder: str) -> None:
     except (tarfile.TarError, EOFError, ValueError, zlib.error, OverflowError) as error:
         raise MalformedArchive(str(error) or type(error).__name__) from None
     except RecursionError:
-        raise MalformedArchive("its headers go too deep") from None
+        raise MalformedArchive("its headers are nested too deeply") from None
 
 
 def _extract_all(tar: Iterable[tarfile.TarInfo], folder: str) -> None:
@@ -87,7 +87,7 @@ def _extract_all(tar: Iterable[tarfile.TarInfo], folder: str) -> None:
     for member in tar:
         size, files = size + member.size, files + 1
         if size > BYTES_MAX or files > FILES_MAX:
-            raise MalformedArchive("it is too large")
+            raise MalformedArchive("the archive is too large")
         if member.isdir():
             continue
         file = tar.extractfile(member) if member.isreg() else None
@@ -113,7 +113,7 @@ def checked(name: str) -> str:
     is none that a file system holds."""
     parts = name.split("/")
     if os.path.isabs(name) or os.pardir in parts:
-        raise MalformedArchive(f"{name!r:.100} leads out of it")
+        raise MalformedArchive(f"{name!r:.100} leads out of the archive")
     if not all(part not in ("", os.curdir) and "\0" not in part for part in parts):
         raise MalformedArchive(f"{name!r:.100} is not a path of a file")
     if len(parts) > DEPTH_MAX or any(len(os.fsencode(x)) > NAME_BYTES_MAX for x in parts):

@@ -157,7 +157,9 @@ class RegisteredCode:
             except HeronError:  # it is still being written: the next look has it
                 continue
             if len(data) + sum(map(len, self._parts.values())) > REGISTERED_BYTES_MAX:
-                log.warning("the code %s is not remembered: there are many versions", digest)
+                log.warning(
+                    "the code %s is not retained: the topology has too many versions", digest
+                )
                 data = b""
             self._parts[digest] = data
 

@@ -67,7 +67,9 @@ def repack(
     for component, number in parallelism.items():
         if component not in topology.by_name:
             names = ", ".join(topology.by_name)
-            raise TopologyError(f"{topology.name} has no component {component!r}: it has {names}")
+            raise TopologyError(
+                f"{topology.name} has no component {component!r}; its components: {names}"
+            )
         if number < 1:
             raise TopologyError(f"{component} cannot have {number} instances: use at least 1")
     again = _AGAIN[algorithm_name(topology.config)]

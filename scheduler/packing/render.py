@@ -19,7 +19,7 @@ def render(plan: PackingPlan, algorithm_name: str, format: str) -> str:  # noqa:
     """The plan as text without a last newline; `format` is raw, table or json, else UsageError."""
     writers = {"raw": _raw, "table": _table, "json": _json}
     if format not in writers:
-        raise UsageError(f"there is no dry-run format {format!r}: use {', '.join(writers)}")
+        raise UsageError(f"unknown dry-run format {format!r}: use {', '.join(writers)}")
     return writers[format](plan, algorithm_name)
 
 

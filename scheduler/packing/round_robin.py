@@ -71,8 +71,9 @@ class _Measure(Struct, frozen=True):
         left = self.container - used - padding
         if unsized and left <= 0:
             raise TopologyError(
-                f"{self.key} is {self.container}, which leaves nothing for {unsized} instances "
-                f"in container {container_id}: set it above {used + self.padding}"
+                f"{self.key} is {self.container}, which is too small for {unsized} more "
+                f"instances in container {container_id}: raise the key above "
+                f"{used + self.padding}"
             )
         if not unsized:
             return self.default

@@ -73,7 +73,7 @@ class Format:
 
 AVRO = Format(
     "avro", avro(ID, NAME), avro(ID, NAME, SHOP),
-    avro({**ID, "type": "string"}, NAME), "the schema is not compatible with those that it has", {},
+    avro({**ID, "type": "string"}, NAME), "the schema is not compatible with earlier schemas", {},
 )  # fmt: skip
 PROTOBUF = Format(
     "protobuf", protobuf("Row"), protobuf("Wider"),
@@ -86,7 +86,7 @@ JSON = Format(
     "jsonschema", json_schema(id="integer", name="string"),
     json_schema(id="integer", name="string", shop="string"),
     json_schema(id="string", name="string"),
-    "the schema is not compatible with those that it has", {}, "5 is not of type 'string'",
+    "the schema is not compatible with earlier schemas", {}, "5 is not of type 'string'",
 )  # fmt: skip
 TEXT = """// as a Java program registers it
 syntax = "proto3";

@@ -51,7 +51,7 @@ def test_topologies_that_end_by_themselves(west: YarnPlace) -> None:
     assert submitted.out.startswith(f"{name} runs: 6 instances, 2 containers")
     again = west.submit(EXAMPLES / "word_count.py", "-w", 2)
     assert again.code == 1
-    assert f"{name!r} is running already (on cluster west" in again.errors[0]
+    assert f"{name!r} is already running (on cluster west" in again.errors[0]
     assert west.application().get("applicationType") == "HERON"
     until(lambda: west.node(execution_path(name))["state"] == "ENDED", "it ends", DEADLINE_SECS)
     until(lambda: west.application().get("state") == "FINISHED", "so does the application")

@@ -95,7 +95,7 @@ def test_what_yarn_refuses_leaves_nothing(west: YarnPlace) -> None:
     west.cluster("closed", queue="closed")
     assert "the queue closed of YARN is stopped" in refused("closed")
     told = refused("west", "-o", f"topology.container.ram={9000 * MIB}")
-    assert "container 1 needs 9000 MB of memory, and YARN gives at most 4096" in told
+    assert "container 1 needs 9000 MB of memory, but YARN's maximum is 4096" in told
     west.cluster("small", archive_limit="1KB")
     assert "yarn: archive_limit in" in refused("small")
     dead = west.path / "dead"

@@ -206,7 +206,7 @@ def test_a_snapshot_needs_a_state(shop: Shop) -> None:
         (spout,) = tester.component("source")
         saved = spout._saved(spout._position)
         spout._has_snapshot = True
-        with pytest.raises(Exception, match="its state has begun with changes, without the rows"):
+        with pytest.raises(Exception, match="its state started with changes, without the rows"):
             spout._restore(saved)
 
 

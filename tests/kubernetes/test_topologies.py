@@ -48,7 +48,7 @@ def test_word_count_and_its_whole_life(place: KubernetesPlace) -> None:
              "-o", "word_count.lines.max=2000")  # fmt: skip
     submitted = place.heronpy(*words, secs=SUBMIT_SECS).succeeded()
     assert submitted.out.startswith(
-        f"{name} runs: 6 instances, 2 containers, logs in `kubectl logs"
+        f"{name} runs with 6 instances, 2 containers; logs: `kubectl logs"
     )
     (listed,) = json.loads(place.heronpy("list", "--cluster", CLUSTER, "--json").succeeded().out)
     assert (listed["name"], listed["containers"], listed["instances"]) == (name, 2, 6)
@@ -65,7 +65,7 @@ def test_word_count_and_its_whole_life(place: KubernetesPlace) -> None:
     assert {line.split(" task ")[0] for line in printed.splitlines()} == {"top[0]"}
     again = place.heronpy(*words, secs=SUBMIT_SECS)
     assert again.code == 1
-    assert f"{name!r} is running already (on cluster {CLUSTER}" in again.errors[0]
+    assert f"{name!r} is already running (on cluster {CLUSTER}" in again.errors[0]
     place.heronpy("kill", name, "--cluster", CLUSTER, secs=PODS_SECS).succeeded()
     assert place.value(topology_path(name)) is None
     assert place.pods() == []

@@ -174,6 +174,6 @@ def test_without_a_compiler_or_turned_off_one_line_says_so(folder: Path) -> None
     line = "hot path: Python (there is no C compiler)"
     assert attempt(folder, CC="no-such-compiler") == (0, line)
     assert attempt(folder, "again", CC="no-such-compiler") == (1, line)
-    turned_off = "hot path: Python (HERONPY_NATIVE=0 turns the compiled one off)"
+    turned_off = "hot path: Python (HERONPY_NATIVE=0 disables the compiled hot path)"
     assert attempt(folder, HERONPY_NATIVE="0") == (0, turned_off)
     assert extensions(folder) == []

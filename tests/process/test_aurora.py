@@ -57,7 +57,7 @@ def test_word_count_and_its_whole_life(aurora: AuroraPlace) -> None:
              "-o", f"word_count.lines.max={WORD_LINES}")  # fmt: skip
     submitted = aurora.heronpy(*words).succeeded()
     assert submitted.out == (
-        f"{name} runs: 6 instances, 2 containers, logs in the sandboxes of its aurora job\n"
+        f"{name} runs with 6 instances, 2 containers; logs: the sandboxes of its Aurora job\n"
     )
     (create,) = aurora.calls()
     assert create[:4] == ["job", "create", "--wait-until", "RUNNING"]
@@ -76,7 +76,7 @@ def test_word_count_and_its_whole_life(aurora: AuroraPlace) -> None:
 
     again = aurora.heronpy(*words)
     assert again.code == 1
-    assert f"{name!r} is running already (on cluster west" in again.errors[0]
+    assert f"{name!r} is already running (on cluster west" in again.errors[0]
 
     before = aurora.shard(1).pid
     restarted = aurora.heronpy("restart", name, 1, "--cluster", "west").succeeded()
@@ -140,8 +140,8 @@ def test_an_update_whose_command_is_killed_before_it_adds_a_container_goes_on_wi
     killed.wait()
     aurora.aurora_says()
     again = aurora.heronpy(*words).succeeded()
-    assert again.out == f"nothing changes: {name} has 2 containers already\n"
-    assert "was not finished: this one takes it up" in again.err
+    assert again.out == f"nothing to update: {name} has 2 containers already\n"
+    assert "was not finished: this command resumes the request" in again.err
     assert [each.number for each in aurora.client(name).status()] == [0, 1, 2]
     aurora.heronpy("kill", name, "--wait", 0, "--cluster", "west").succeeded()
     aurora.all_gone()
@@ -218,7 +218,7 @@ def test_scaling_and_what_the_client_says(aurora: AuroraPlace) -> None:
     client.create({"CLUSTER": "west"}, str(file), DEADLINE_SECS)
     killed = aurora.heronpy("kill", "sleeping", "--cluster", "west").succeeded()
     lost = f"the state store has lost sleeping, and west runs Aurora's job {JOB}/sleeping"
-    assert killed.err == f"{lost}, which is ended without a drain\n"
+    assert killed.err == f"{lost}: ending the job without a drain\n"
     again = aurora.heronpy("kill", "sleeping", "--cluster", "west")
     assert again.code == 1
     assert "no topology called 'sleeping' is running" in again.errors[0]
@@ -233,8 +233,8 @@ def test_what_aurora_refuses_leaves_nothing(aurora: AuroraPlace) -> None:
     refused = aurora.heronpy(*words, "west")
     assert refused.code == 1
     (line,) = refused.errors
-    assert f"no permission to do that to {JOB}/{name}" in line
-    assert line.endswith("; act as a user who may use the role www")
+    assert f"no permission for {JOB}/{name}" in line
+    assert line.endswith("; use a user with the role www")
 
     aurora.cluster("tight", archives={"folder": str(aurora.archives), "limit": "1KB"})
     refused = aurora.heronpy(*words, "tight")

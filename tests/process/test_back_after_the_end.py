@@ -29,7 +29,7 @@ def test_a_master_and_a_container_that_come_back_after_the_end_end_by_themselves
     log = place.path / "master.log"
     standby = Path(__file__).parent / "standby.py"
     assert code(place, standby, place.store_url, "ended", log) == ExitCode.ENDED
-    since = "ended is ENDED since 2026-01-01T00:00:00+0000: nothing of it is to run"
+    since = "ended is ENDED since 2026-01-01T00:00:00+0000: its processes must not run"
     assert f"topology master ends: {since}" in log.read_text()
     words = ("-m", "heron_engine.scheduler.container", "--store", place.store_url)
     where = ("--topology", "ended", "--container", 1, "--logs", place.path)

@@ -284,6 +284,6 @@ def test_stats_tell_who_waits_for_whom(place: Place) -> None:
     pairs = [(line.split()[0], line.partition("because of ")[2].split()[0]) for line in waiting]
     assert ("c[0]", "d[0]") in pairs
     assert ("spout[0]", "a[0]") in pairs
-    assert all("% of its time" in line for line in waiting)
+    assert all("% of the time" in line for line in waiting)
     until(lambda: "d[0] pauses c[0]" in running.err, "the view names the cause")
     running.end()

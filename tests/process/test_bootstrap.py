@@ -56,7 +56,7 @@ def test_a_table_that_is_none_leaves_no_savepoint(place: Place) -> None:
         "state", "write", savepoint, "-n", NAME, f"count.count={place.path / 'bad.json'}"
     )
     assert refused.code == 2
-    assert refused.errors == ["heronpy: count.count: the key 'a' is given twice"]
+    assert refused.errors == ["heronpy: duplicate entry count.count: the key 'a'"]
     assert not savepoint.exists()
     missing = place.heronpy("state", "read", "nothing", "count.count")
     assert missing.code == 2

@@ -50,7 +50,7 @@ def test_a_sink_that_dies_while_the_checkpoint_store_is_away_writes_each_line_on
         point(store, nowhere)
         processes(running)[title_of(running, SINK)].kill()
         waiting = running.until(lambda: waits_because_of("cannot be read from"), "it waits")
-        assert "make it reachable" in waiting.restore_remedy
+        assert "make the checkpoint store reachable" in waiting.restore_remedy
         newest = waiting.restored
         assert newest == waiting.completed
 
@@ -58,13 +58,13 @@ def test_a_sink_that_dies_while_the_checkpoint_store_is_away_writes_each_line_on
         whole = damaged.read_bytes()
         damaged.write_bytes(whole[:5])
         point(store, there)
-        running.until(lambda: waits_because_of("is cut after 5 bytes"), "the cut is found")
+        running.until(lambda: waits_because_of("truncated after 5 bytes"), "the cut is found")
         damaged.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
         waiting = running.until(
-            lambda: waits_because_of("is not what was saved"), "the bit is found"
+            lambda: waits_because_of("does not match its checksum"), "the bit is found"
         )
         assert waiting.restored == newest
-        assert "back, or restore an older one by `heronpy restore" in waiting.restore_remedy
+        assert "or restore an older checkpoint with `heronpy restore" in waiting.restore_remedy
         refused = place.heronpy("restore", NAME, "--checkpoint", newest)
         assert refused.code == 1
         assert all("is not a retained older" in line for line in refused.errors)

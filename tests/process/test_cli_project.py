@@ -87,7 +87,7 @@ def test_a_project_from_submit_to_remove_logs(place: Place, project: Path) -> No
     name = place.name
     assert submitted.out.splitlines() == [
         f"before {name} prod p",
-        f"{name} runs: 4 instances, 2 containers, logs in {place.logs(name)}",
+        f"{name} runs with 4 instances, 2 containers; logs: {place.logs(name)}",
         f"after {name} 3 2",
     ]
     (note,) = submitted.err.splitlines()

@@ -19,7 +19,7 @@ def test_help_is_the_same_both_ways(place: Place) -> None:
     assert all(f"\n  {name} " in listed for name in COMMANDS)
     wrong = place.heronpy("help", "rum")
     assert wrong.code == 2
-    assert "there is no command 'rum'; did you mean 'run'?" in wrong.errors[0]
+    assert "unknown command 'rum'; did you mean 'run'?" in wrong.errors[0]
 
 
 def test_a_shell_completes_our_words(place: Place) -> None:

@@ -19,7 +19,7 @@ def test_clusters_are_checked(place: Place, running_zookeeper: EmbeddedZooKeeper
     assert first == f"good: local, {folder}/good.yaml"
     assert state.startswith(f"  ok: state {url}: ZooKeeper 3.")
     assert state.endswith(", can be written to")
-    assert containers == "  ok: containers are processes of this machine"
+    assert containers == "  ok: containers are processes on this machine"
 
     every = place.heronpy("clusters")
     assert every.code == 1

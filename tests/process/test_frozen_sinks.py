@@ -200,7 +200,7 @@ def test_a_sink_that_is_frozen_before_its_first_file_removes_none_of_its_replace
     new.well("write", 1)
     old.wake()
     found = old("write", 1)
-    assert "this one was replaced while it was frozen" in found["left"]
+    assert "this process was replaced while it was suspended" in found["left"]
     new.well("prepare", "1")
     new.well("complete", "1")
     assert ids_in(kind, tmp_path) == [1]
@@ -223,7 +223,7 @@ def test_two_topologies_with_one_folder_are_kept_apart(
     second = start(kind, tmp_path, NEW_BORN_MS, run="another run")
     second("write", 2)
     found = second("prepare", "1")
-    assert "give each topology a folder of its own" in found["error"]
+    assert "give each topology its own folder" in found["error"]
     first.wake()
     first.well("prepare", "1")
     first.well("complete", "1")

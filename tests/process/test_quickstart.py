@@ -18,7 +18,7 @@ def test_a_new_project_runs_and_passes_its_test(place: Place) -> None:
         if each.is_file()
     )
     assert made.out.endswith(
-        "\tcd demo\n\theronpy run\n\nand its test with:\n\n\tpython -m pytest\n"
+        "\tcd demo\n\theronpy run\n\nand test it with:\n\n\tpython -m pytest\n"
     )
     assert (place.path / "demo" / "README.md").read_text().startswith("# demo\n")
     tested = subprocess.run(

@@ -46,6 +46,6 @@ def test_one_container_and_then_all(place: Place) -> None:
 
     refused = place.heronpy("restart", name, 3)
     assert refused.code == 2
-    assert refused.errors == [f"heronpy: {name} has no container 3 (its containers: 0, 1, 2)"]
+    assert refused.errors == [f"heronpy: {name} has no container 3; its containers: 0, 1, 2"]
     place.heronpy("kill", name, "--wait", 0).succeeded()
     place.nothing_is_left(GONE_SECS)

@@ -149,7 +149,7 @@ def test_a_topology_whose_scheduler_is_killed_comes_back_by_itself(place: Place)
         assert "RUNNING" in place.heronpy("list").succeeded().out
         guarded(place)
         until(completed(place, latest), "it goes on")
-    assert "ended with its scheduler, which was killed" in place.log(place.name, "events")
+    assert "stopped because its scheduler was killed" in place.log(place.name, "events")
     end(place)
     until((place.path / "in_windows").exists, "it ends")
     until(lambda: not place.left_behind(), "nothing is left")

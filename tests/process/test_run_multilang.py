@@ -64,8 +64,8 @@ def test_a_killed_child_is_followed_by_another_and_every_line_is_acked(
     child.kill()
     check_the_end(place, running)
     log = place.log("MultilangWords", "split-2")
-    assert f"(pid {child.pid}) was killed by SIGKILL; tuples in it that fail: 1" in log
-    assert "it is started again at once" in log
+    assert f"(pid {child.pid}) was killed by SIGKILL; failed tuples of the child: 1" in log
+    assert "the child is restarted at once" in log
 
 
 def test_kill_9_of_the_instance_takes_the_child_along(place: Place) -> None:

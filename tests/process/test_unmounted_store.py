@@ -10,7 +10,7 @@ from tests.process.test_resume import arguments, check_exact, completed, end
 
 NAME = "Remembering"
 SPOUT = "heron: numbers[0]"
-ABSENT = f"/store/{NAME} has nothing of the states that {NAME} has saved there: mount its disk"
+ABSENT = f"/store/{NAME} has none of the states that {NAME} saved: mount its disk"
 
 
 def test_states_on_a_disk_that_is_not_mounted_are_waited_for(place: Place) -> None:
@@ -44,7 +44,7 @@ def test_states_on_a_disk_that_is_not_mounted_are_waited_for(place: Place) -> No
     unmounted.rename(disk)
     again = place.start(*command)
     again.until(lambda: len(begun(place)) == 3, "the next run begins")
-    assert "resumes from the states that its components saved last" in again.err
+    assert "resumes from the last saved states of its components" in again.err
     (place.path / "enough").touch()
     again.wait().succeeded()
     at = begun(place)
@@ -58,7 +58,7 @@ def test_a_checkpoint_is_not_saved_where_a_disk_is_to_be(place: Place) -> None:
     running.until(completed(place), "a checkpoint is complete")
     disk.rename(unmounted)
     disk.mkdir()
-    absent = f"{disk}/{place.name} has nothing of the states that {place.name} has saved there"
+    absent = f"{disk}/{place.name} has none of the states that {place.name} saved"
     running.until(lambda: absent in place.log(place.name, "events"), "it says what is missing")
     before = completed(place)() or 0
     assert list(disk.iterdir()) == []

@@ -81,7 +81,9 @@ def drained_words(running: Running, store: StateStore, place: Place) -> Counter[
     """End the run with nothing in flight; how often each word of each acked line was counted."""
     client = MasterClient(store, NAME)
     client.ask("drain")
-    running.until(lambda: (stats := client.try_stats()) and stats.drained, "nothing is in flight")
+    running.until(
+        lambda: (stats := client.try_stats()) and stats.drained, ("all tuples are processed")
+    )
     client.close()
     running.end()
     seen = Counter(records(place.path, "seen"))
@@ -103,7 +105,7 @@ def test_more_instances_and_containers_and_back_with_every_word_once(place: Plac
         assert staying(running) == before
         assert "count[2] task 8" in pids(running)
         again = place.heronpy("update", NAME, *more, secs=UPDATE_SECS).succeeded().out
-        assert again == f"nothing changes: {NAME} has count 3, 2 containers already\n"
+        assert again == f"nothing to update: {NAME} has count 3, 2 containers already\n"
 
         update(place, "--component-parallelism", "count:2", "--container-number", 1)
         flows(place, running)

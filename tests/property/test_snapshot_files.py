@@ -142,7 +142,7 @@ def test_a_file_that_is_gone_or_changed_is_named(store: LocalFiles, tmp_path: Pa
     (path,) = (tmp_path / "words/shared/1").iterdir()
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(StateError, match=rf"count: .* its file {path.name} is not what was saved"):
+    with pytest.raises(StateError, match=rf"count: .* {path.name} does not match its checksum"):
         real.backend.restore(store.load("words", 1, 1))
     path.unlink()
     with pytest.raises(CheckpointStoreError, match=f"{path.name} is missing"):

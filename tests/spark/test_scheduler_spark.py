@@ -99,8 +99,10 @@ def test_other_machines_need_a_master_spark_and_zookeeper(
     told = {
         ("local[1]",): "local[1] has 1 slot, and 2 are needed, one for each container: use "
         "--master 'local[2]', or pack into fewer containers (-w 1)",
-        ("spark://elsewhere:7077",): "--master spark://elsewhere:7077 runs containers on other "
-        "machines, which do not see the state in this one's files: give --zookeeper HOST:PORT",
+        ("spark://elsewhere:7077",): (
+            "--master spark://elsewhere:7077 runs containers on other machines, which cannot "
+            "read the state store in this machine's files: give --zookeeper HOST:PORT"
+        ),
         ("spark://127.0.0.1:1",): "no Spark master answers at spark://127.0.0.1:1: "
         "[Errno 111] Connection refused",
         ("moon",): "--master 'moon' is not a Spark master: local[2], local-cluster[2,1,600], "

@@ -46,8 +46,8 @@ def test_without_its_scheduler_everything_ends(place: SparkPlace) -> None:
     place.submit(forever, "local[2]", *words).succeeded()
     cannot_grow(
         place,
-        "local[2] has 2 slots, and 3 are needed, one for each container: kill it and submit it "
-        "with --master 'local[3]', or pack into fewer containers (-w 2)",
+        "local[2] has 2 slots, and 3 are needed, one for each container: kill the topology and "
+        "submit it with --master 'local[3]', or pack into fewer containers (-w 2)",
     )
     before = place.container(1)
     place.java_of(before).kill()
@@ -63,8 +63,8 @@ def test_without_its_scheduler_everything_ends(place: SparkPlace) -> None:
     place.submit(forever, "local[2]", *words, "--gang").succeeded()
     cannot_grow(
         place,
-        f"{place.name} was submitted with --gang, so no container can be added: kill it and submit "
-        "it with another parallelism",
+        f"{place.name} was submitted with --gang, so containers cannot be added: kill the "
+        "topology and submit it with another parallelism",
     )
     gang = {number: place.container(number) for number in (1, 2)}
     gang[1].send_signal(signal.SIGKILL)

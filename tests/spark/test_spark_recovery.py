@@ -81,8 +81,8 @@ def test_a_disk_that_is_full_ends_the_run_in_a_line_and_the_next_one_goes_on(
     with pytest.raises(HeronError) as caught:
         run(spark, spec, folder, Watched(), max_batch=1000)
     assert re.fullmatch(
-        rf"cannot write {folder}/tasks/\d+/\d+: File too large; nothing is lost: make room or mend "
-        "it, and start again with the same --checkpoint",
+        rf"cannot write {folder}/tasks/\d+/\d+: File too large; no data is lost: free space or "
+        "repair the disk, and start again with the same --checkpoint",
         str(caught.value),
     )
     assert mark.exists()

@@ -31,7 +31,7 @@ def test_a_query_is_handled_as_any_topology(place: EnginePlace) -> None:
     submitted = place.begin(archive, MASTER).succeeded()
     checkpoint = place.home / "checkpoints" / place.name
     assert submitted.out == (
-        f"{place.name} runs: 5 instances, checkpoint {checkpoint}, logs in "
+        f"{place.name} runs with 5 instances, checkpoint {checkpoint}; logs: "
         f"{place.logs(place.name)}\n"
     )
     (listed,) = json.loads(place.heronpy("list", "--json").succeeded().out)
@@ -73,4 +73,4 @@ def _outlives_its_jvm(place: EnginePlace) -> None:
     until(lambda: not driver.is_running(), "its driver ends", ENGINE_SECS)
     assert before is not None
     place.batch_after(before)
-    assert "Spark's JVM is gone" in place.log(place.name, "scheduler")
+    assert "Spark's JVM has ended" in place.log(place.name, "scheduler")

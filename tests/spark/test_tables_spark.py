@@ -248,7 +248,7 @@ def test_files_that_appear_and_a_stream_that_a_function_makes(spark: Any, tmp_pa
     assert Counter(each["told"][1] for each in watched.printed) == dict.fromkeys(range(20), 2)
     ending = FrameSpout.load(tmp_path / "files").spec(name="files")
     changed = spec_of("following", ending, made, sink)
-    with pytest.raises(UsageError, match="was begun with other tables"):
+    with pytest.raises(UsageError, match="was created with other tables"):
         run(spark, changed, tmp_path / "checkpoint", report)
 
 

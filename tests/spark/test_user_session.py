@@ -76,7 +76,7 @@ def test_two_topologies_at_once_in_the_user_s_session(spark: Any, tmp_path: Path
     ended = {"a": 4, "b": 2, "bad": 4}
     query = start(totals(spout_of(frame), "first"), spark, checkpoint=tmp_path / "checkpoint")
     try:
-        with pytest.raises(UsageError, match="is in use by a query of this program: stop it first"):
+        with pytest.raises(UsageError, match="is in use by a query of this program: first stop"):
             start(totals(spout_of(frame), "first"), spark, checkpoint=tmp_path / "checkpoint")
         counts = run(totals(spout_of(frame), "second"), spark)
         assert counts["numbers"]["emitted"] == counts["totals"]["executed"] == 4
@@ -86,7 +86,7 @@ def test_two_topologies_at_once_in_the_user_s_session(spark: Any, tmp_path: Path
         assert query.exception() is None
     finally:
         query.stop()
-    with pytest.raises(UsageError, match="first has come to its end in checkpoint"):
+    with pytest.raises(UsageError, match="first has already finished in checkpoint"):
         start(totals(spout_of(frame), "first"), spark, checkpoint=tmp_path / "checkpoint")
     rows = dataframe_of(totals(spout_of(frame), "third"), spark, "totals")
     assert not rows.isStreaming

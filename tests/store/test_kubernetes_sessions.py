@@ -209,7 +209,7 @@ def test_old_seals_are_removed(
 REFUSALS = [
     (403, 'configmaps is forbidden: User "x" cannot create', "no permission for /a: .*Role"),
     (403, "exceeded quota: small, requested: configmaps=1", "exceeded quota: small"),
-    (401, "Unauthorized", "does not know who we are: correct the user"),
+    (401, "Unauthorized", "does not know the user: correct the user"),
     (404, "namespace not found", "kubectl create namespace tests"),
     (422, "metadata.name: Invalid value", "Invalid value"),
 ]

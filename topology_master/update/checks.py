@@ -14,7 +14,7 @@ def check_may_start(view: MasterView, is_under_way: bool) -> None:
     if view.draining:
         raise HeronError(f"{name} is being killed")
     if view.phase is not Phase.RUNNING:
-        raise HeronError(f"{name} is at its end: all of its spouts are finished")
+        raise HeronError(f"{name} is ending: all of its spouts have finished")
     if not view.epoch:
         raise HeronError(f"{name} is still starting: try again when its containers are up")
 
@@ -22,18 +22,18 @@ def check_may_start(view: MasterView, is_under_way: bool) -> None:
 def check_target(topology: TopologySpec, current: PackingPlan, target: PackingPlan) -> None:
     """HeronError if a topology that runs by `current` cannot run by `target`."""
     if target.topology != topology.name:
-        raise HeronError(f"a packing plan of {target.topology!r} is none for {topology.name!r}")
+        raise HeronError(f"the packing plan is of {target.topology!r}, not of {topology.name!r}")
     wanted = target.topology_of(topology).by_name.keys()
     if target.tasks_of.keys() != wanted:
         odd = ", ".join(sorted(target.tasks_of.keys() ^ wanted))
         raise HeronError(f"the packing plan's components are not the topology's: {odd}")
     empty = [container.id for container in target.containers if not container.instances]
     if empty or MASTER_CONTAINER in {container.id for container in target.containers}:
-        raise HeronError(f"a container with nothing to run in it: {empty or MASTER_CONTAINER}")
+        raise HeronError(f"a container without instances: {empty or MASTER_CONTAINER}")
     if current.changed is not None and target.changed is None:
         raise HeronError(f"the packing plan is of the code that {topology.name} had before")
     if target == current:
-        raise HeronError(f"{topology.name} runs by this plan already")
+        raise HeronError(f"{topology.name} has this plan already")
     for task, instance in target.instances.items():
         known = current.instances.get(task)
         if known and (known.component, known.index) != (instance.component, instance.index):

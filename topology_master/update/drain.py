@@ -21,16 +21,16 @@ from heron_engine.topology_master.update.record import MasterView, UpdateRecord,
 
 STILL_SECS = 1.0
 """Nothing has moved for so long: acks that are on the way arrive within milliseconds."""
-KEEPS = "it keeps tuples, as open windows do"
+KEEPS = "its state keeps tuples (open windows, for example)"
 
 
 class DrainOutcome(Enum):
     """What a drain has come to."""
 
     WAITS = "something is in flight"
-    DRAINED = "nothing is in flight that concerns the update"
-    FAILS_RETAINED = "bolts fail what they hold"
-    BLOCKED = "back-pressure holds what is in flight"
+    DRAINED = "all tuples that the update affects are processed"
+    FAILS_RETAINED = "bolts fail the tuples that they keep"
+    BLOCKED = "back-pressure blocks the tuples in flight"
     LATE = "the time is over"
 
 

@@ -113,7 +113,7 @@ def _await_added(update: UpdateRecord, view: MasterView, waited: Waited) -> Step
         return step
     if update.target.changed != view.packing.changed:
         update.before = code_of_before(update, view)
-    text = "update: all containers are there, the spouts pause"
+    text = "update: all containers are registered, pausing the spouts"
     return Go(UpdateState.DRAINING, (MasterLog(text), RestartProbes(), PublishPlan()))
 
 

@@ -103,7 +103,7 @@ class UpdateMachine:
         moved = moved if moved is not None and moved.number == self.number else None
         if not is_switched:
             if moved is not None and not self.reason:
-                self.reason = "a previous topology master aborted it"
+                self.reason = "aborted by a previous topology master"
             state = TRANSITIONS.begin(UpdateState.RETURNING if self.reason else UpdateState.ADDING)
             return UpdateRecord(self.number, wanted, state, moved=moved)
         state = TRANSITIONS.begin(UpdateState.RESTARTING if self.reason else UpdateState.STARTING)

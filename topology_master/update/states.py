@@ -9,11 +9,14 @@ class UpdateState(MachineState):
 
     ADDING = UpdateStage.CONTAINERS, "the added containers start, data flows"
     DRAINING = UpdateStage.DRAIN, "the spouts pause until no tuple is in flight"
-    SAVING = UpdateStage.SAVE, "spouts defer fail, and instances save what moves"
+    SAVING = UpdateStage.SAVE, "spouts defer fail, and instances save the state that moves"
     CHECKPOINTING = UpdateStage.CHECKPOINT, "the spouts pause for a checkpoint"
     STARTING = UpdateStage.INSTANCES, "the new plan is active: instances take their states"
     RETURNING = UpdateStage.CONTAINERS, "the containers of the previous plan come back"
-    SAVING_BACK = UpdateStage.CHECKPOINT, "a checkpoint of what the new plan processed after all"
+    SAVING_BACK = (
+        UpdateStage.CHECKPOINT,
+        ("a checkpoint of the tuples that the new plan has processed"),
+    )
     RESTARTING = UpdateStage.INSTANCES, "the previous plan is active: instances take their states"
     DONE = None, "the spouts resume by the new plan"
     CANCELLED = None, "nothing has changed"
@@ -29,19 +32,21 @@ TRANSITIONS = Transitions(
     begins={
         UpdateState.ADDING: "an update is asked for, or a master takes over before the switch",
         UpdateState.STARTING: "a master takes over after the switch",
-        UpdateState.RETURNING: "a master takes over during a rollback, before its switch",
-        UpdateState.RESTARTING: "a master takes over during a rollback, after its switch",
+        UpdateState.RETURNING: "a new master takes over during a rollback, before its switch",
+        UpdateState.RESTARTING: "a new master takes over during a rollback, after its switch",
     },
     after={
         UpdateState.ADDING: {
-            UpdateState.DRAINING: "all containers are there",
-            UpdateState.CHECKPOINTING: "all containers are there, and checkpoints are taken",
-            UpdateState.STARTING: "all containers are there while a checkpoint is being restored",
+            UpdateState.DRAINING: "all containers are registered",
+            UpdateState.CHECKPOINTING: "all containers are registered, and checkpoints are taken",
+            UpdateState.STARTING: (
+                "all containers are registered while a checkpoint is being restored"
+            ),
             UpdateState.CANCELLED: "a container is late, or a person cancels",
         },
         UpdateState.DRAINING: {
-            UpdateState.SAVING: "nothing is in flight that matters, and states move",
-            UpdateState.STARTING: "nothing is in flight that matters",
+            UpdateState.SAVING: "all affected tuples are processed, and states move",
+            UpdateState.STARTING: "all affected tuples are processed",
             UpdateState.CANCELLED: "a spout that ends has tuples in flight, or a person cancels",
         },
         UpdateState.SAVING: {
@@ -57,7 +62,7 @@ TRANSITIONS = Transitions(
             UpdateState.RETURNING: "an instance cannot, or a person cancels while all wait",
         },
         UpdateState.RETURNING: {
-            UpdateState.RESTARTING: "all containers are there",
+            UpdateState.RESTARTING: "all containers are registered",
             UpdateState.SAVING_BACK: "all instances had their states by the new plan meanwhile",
         },
         UpdateState.SAVING_BACK: {

@@ -84,12 +84,12 @@ def _assessed(
 def _grown(found: Assessment, needs: int, demand: Demand, options: AutoscaleOptions) -> Assessment:
     """More instances, as far as they help and are allowed."""
     number, most = found.instances, options.instances_max[found.component]
-    busy = f"{found.utilization:.0%} of what it can process would come"
+    busy = f"its input would be {found.utilization:.0%} of its capacity"
     if not needs:
         return replace(found, because=f"{busy}, and {demand.because}: more instances do not help")
     wanted = granted(needs, number, most)
     if wanted <= number:
-        return replace(found, because=f"{busy}: {needs} instances would do, and it may have {most}")
+        return replace(found, because=(f"{busy}: {needs} instances needed, its maximum is {most}"))
     return replace(found, wanted=wanted, because=busy)
 
 
@@ -123,7 +123,7 @@ class Threshold:
         if assessment.because and assessment.wanted <= assessment.instances:
             return assessment  # it cannot be helped
         if assessment.instances >= options.instances_max[assessment.component]:
-            because = f"{busy:.0%} busy, and it may have {assessment.instances}"
+            because = f"{busy:.0%} busy, its maximum is {assessment.instances}"
             return replace(assessment, wanted=assessment.instances, because=because)
         because = f"{busy:.0%} busy in {count} looks in a row"
         return replace(assessment, wanted=assessment.instances + 1, because=because)

@@ -94,8 +94,8 @@ def _demand(
     shared = max(0.0, amount - to_all * load.instances - to_one)
     share, reason = _stands_out(bolt, load, hot_keys.get(bolt.name))
     reasons = (
-        (to_all, "each of its instances gets all tuples of a stream"),
-        (to_one, "global grouping sends a stream to one of its instances"),
+        (to_all, "every instance receives all tuples of a stream"),
+        (to_one, "global grouping sends a stream to a single instance"),
         (share * shared, reason),
     )
     return Demand(
@@ -118,7 +118,7 @@ def _stands_out(bolt: ComponentSpec, load: Load, hot: HotKey | None) -> tuple[fl
     others = (sum(load.shares) - most) / (load.instances - 1)
     if most < SKEWED * sum(load.shares) / load.instances:
         return 0.0, ""
-    return most - others, f"one instance gets {most:.0%} of its input"
+    return most - others, f"one instance receives {most:.0%} of the input"
 
 
 SKEWED = 1.5

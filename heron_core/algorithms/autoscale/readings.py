@@ -210,7 +210,7 @@ def _unsteady(stats: TopologyStats, rows: Iterable[InstanceStats]) -> str:
     if stats.update is not None and stats.update.under_way:
         return "an update is under way"
     if stats.checkpoints is not None and not stats.checkpoints.released:
-        return "it is being restored from a checkpoint"
+        return "the topology is being restored from a checkpoint"
     down = [each.instance for each in rows if not each.up]
     return f"{', '.join(down[:3])} is not up" if down else ""
 

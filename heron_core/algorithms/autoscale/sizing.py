@@ -19,8 +19,8 @@ THROTTLED_MAX = 0.95
 ROUNDING = 1e-6
 """A need of 4.0000001 instances is one of 4."""
 FIXED_STATE = (
-    "what it keeps by put() belongs to its instances and cannot be divided: it is left alone (keyed"
-    " state moves)"
+    "state saved by put() belongs to an instance and cannot be divided, so the parallelism "
+    "stays; use keyed state"
 )
 """Why the number of a component's instances is not changed."""
 

@@ -40,8 +40,8 @@ def kept_columns(aggregates: Aggregates) -> list[KeptColumn]:
         column, function = what if isinstance(what, tuple) and len(what) == 2 else ("", "")
         if not isinstance(column, str) or function not in _KEPT:
             raise TopologyError(
-                f"aggregate {name!r} is {what!r}: it is (column, function) with one of"
-                f" {', '.join(_KEPT)}, or {ROWS!r}"
+                f"aggregate {name!r} is {what!r}: use (column, function) with one of the "
+                f"functions {', '.join(_KEPT)}, or {ROWS!r}"
             )
         columns.extend(KeptColumn(column, each) for each in _KEPT[function])
     return columns

@@ -105,18 +105,18 @@ class ShellBolt(ChildChannel, Bolt):
         enough = self.settings.pending_max // 2
         while self.child is None or self._flight.unanswered > enough:
             if self.has_failed:
-                raise ComponentError(f"{self.settings.component}: its child is not started again")
+                raise ComponentError(f"{self.settings.component}: its child will not be restarted")
             self.write_all()
             self.wait()
 
     def _unsayable(self, tup: Any, error: Exception) -> str:
         return (
-            f"{self.settings.component}: a tuple of {tup.component}.{tup.stream} cannot be told to "
-            f"the child ({self.settings.serializer}): {error}"
+            f"{self.settings.component}: a tuple of {tup.component}.{tup.stream} cannot be sent "
+            f"to the child ({self.settings.serializer}): {error}"
         )
 
     def _fail_oldest(self) -> None:
-        self.warn_once("never_settled", f"it neither acks nor fails {UNSETTLED_MAX} tuples")
+        self.warn_once("never_settled", f"the child neither acks nor fails {UNSETTLED_MAX} tuples")
         tup = self._flight.pop_oldest()
         if tup is not None:
             self.fail(tup)
@@ -133,7 +133,7 @@ class ShellBolt(ChildChannel, Bolt):
         lost = self._flight.clear()
         for tup in lost:
             self.fail(tup)
-        pause_secs = self.report_death(child_exit, f"tuples in it that fail: {len(lost)}")
+        pause_secs = self.report_death(child_exit, f"failed tuples of the child: {len(lost)}")
         if pause_secs is not None:
             self.start_if_due()
             if self.child is None:
@@ -156,7 +156,10 @@ class ShellBolt(ChildChannel, Bolt):
 
     def _unknown(self, keys: list[str]) -> None:
         if keys:
-            what = f"id {keys[0]!r} is in no tuple that it has (acked twice, or after its fail?)"
+            what = (
+                f"id {keys[0]!r} belongs to none of its pending tuples (acked twice, or after "
+                "its fail?)"
+            )
             self.warn_once("unknown_ids", what)
 
     def _sync(self, message: Message) -> None:

@@ -85,7 +85,7 @@ class ShellComponent(BaseComponent):
             try:
                 found[key] = json.loads(json_text(value))
             except (TypeError, ValueError):
-                self.logger.warning("config %s is not told to the child: %r", key, value)
+                self.logger.warning("config %s is not sent to the child: %r", key, value)
         return found
 
     # --- start, restart, end ----------------------------------------------------------------------
@@ -123,14 +123,14 @@ class ShellComponent(BaseComponent):
         pause_secs = None if self.has_failed else self._restarts.pause_secs(child_exit.lived_secs)
         text = f"{self._whose} (pid {child_exit.pid}) {child_exit.how}; {taken_along}; "
         if pause_secs is None:
-            self._record(f"{text}it is not started again", child_exit)
+            self._record(f"{text}the child will not be restarted", child_exit)
             if not self.has_failed:
                 times = self._restarts.failures
                 last = f"the last time it {child_exit.how}{child_exit.last_line}"
                 self._end_instance(f"{self._whose} died {times} times in a row, {last}")
             return None
         when = f"in {pause_secs:g} s" if pause_secs else "at once"
-        self._record(f"{text}it is started again {when}", child_exit)
+        self._record(f"{text}the child is restarted {when}", child_exit)
         self._restart_at = time.monotonic() + pause_secs
         return pause_secs
 
@@ -191,7 +191,7 @@ class ShellComponent(BaseComponent):
         self.delegate.record_error(self._whose, text)
 
     def _record(self, text: str, child_exit: ChildExit) -> None:
-        lines = ("its last lines on stderr:", *child_exit.lines) if child_exit.lines else ()
+        lines = ("last lines of its stderr:", *child_exit.lines) if child_exit.lines else ()
         self.delegate.record_error("a child died", "\n    ".join((text, *lines)))
 
     def _log(self, message: Message) -> None:
@@ -204,7 +204,7 @@ class ShellComponent(BaseComponent):
         """Storm's own libraries take the end of their stdin, a stop in good order, for an error."""
         text = str(message.get("msg"))
         if self.is_ending:
-            self.logger.debug("%s said at its end: %s", self._whose, text)
+            self.logger.debug("%s wrote at its end: %s", self._whose, text)
         else:
             self.report(text)
 

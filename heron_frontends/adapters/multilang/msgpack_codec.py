@@ -57,12 +57,12 @@ class MsgpackCodec:
             values = list(self._unpacker)
         except (ValueError, msgpack.UnpackException, RecursionError) as error:
             raise ProtocolError(
-                f"wrote what is not msgpack ({error!r:.80}): {data!r:.80}"
+                f"wrote data that is not msgpack ({error!r:.80}): {data!r:.80}"
             ) from None
         for value in values:
             if not is_message(value):
                 raise ProtocolError(
-                    f"wrote what is not a message, {value!r:.40}; does it print to stdout? "
-                    f"{data!r:.80}"
+                    f"wrote data that is not a message, {value!r:.40}; does the component print to "
+                    f"stdout? {data!r:.80}"
                 )
         return list(map(decoded, values))

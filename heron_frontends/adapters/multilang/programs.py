@@ -19,7 +19,7 @@ _INTERPRETERS = {
 }
 """A script's suffix -> what usually runs it."""
 _REFUSALS = {
-    errno.ENOEXEC: "it is not a program and has no #! line",
+    errno.ENOEXEC: "the file is neither a program nor a script with a #! line",
     errno.ENOENT: "its #! line names a program that does not exist",
 }
 

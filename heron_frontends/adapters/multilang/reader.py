@@ -92,7 +92,7 @@ class ChildReader(threading.Thread):
         now = time.monotonic()
         self._next_heartbeat = now + HEARTBEAT_SECS
         if not self.inbox and self._response_timer.is_overdue(now):
-            silent = f"said nothing for {self._response_timer.timeout_secs:g} s"
+            silent = f"sent nothing for {self._response_timer.timeout_secs:g} s"
             # Before its pid it was asked for no heartbeat.
             asked = f", nor answered a heartbeat ({UNANSWERED})" if self._has_begun else ""
             self._child.kill(f"{silent}{asked}")

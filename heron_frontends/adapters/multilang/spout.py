@@ -177,7 +177,7 @@ class ShellSpout(ShellComponent, Spout):
         if _readable(child, POLL_SECS):
             return self._take(child)
         if self.response_timer.is_overdue(time.monotonic()):
-            child.kill(f"said nothing for {self.response_timer.timeout_secs:g} s")
+            child.kill(f"sent nothing for {self.response_timer.timeout_secs:g} s")
         # Its own children may hold its stdout open for ever.
         return not child.has_exited
 
@@ -198,7 +198,7 @@ class ShellSpout(ShellComponent, Spout):
         self._messages.clear()
         self._refused.clear()
         self._owed = 0
-        self.report_death(child.reap(), "what it emitted is not replayed by it")
+        self.report_death(child.reap(), "tuples of the ended process are not replayed")
 
     # --- what the child says ----------------------------------------------------------------------
 

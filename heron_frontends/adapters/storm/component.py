@@ -142,7 +142,9 @@ class StormComponent(ComponentDefaults):
             self._handling = False
         if user.exit_on_exception:
             kind = type(error).__name__
-            self.bindings.leave(f"{self._name}: exit_on_exception, and it raised {kind}: {error}")
+            self.bindings.leave(
+                f"{self._name}: exit_on_exception is set, and the component raised {kind}: {error}"
+            )
 
     def raise_exception(self, exception: BaseException, tup: Any = None) -> None:
         """Report an exception as this component's error (Component.raise_exception)."""

@@ -23,7 +23,7 @@ class TextFileGenerator(Generator):
         super().__init__()
         self._files = sorted(glob.glob(filepattern))
         if not self._files:
-            raise TopologyError(f"there is no file that matches {filepattern!r}")
+            raise TopologyError(f"no file matches {filepattern!r}")
 
     def setup(self, context: Context) -> None:
         """Pick this partition's files."""

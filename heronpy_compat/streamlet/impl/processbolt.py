@@ -65,8 +65,8 @@ class ProcessBolt(EventStageBolt):
             iterator = iter(elements)
         except TypeError:
             raise ComponentError(
-                f"process: {type(self.function).__name__} is to return or yield elements, not"
-                f" {elements!r}"
+                f"process: {type(self.function).__name__} must return or yield elements, not "
+                f"{elements!r}"
             ) from None
         for element in iterator:
             self.emit_element(element, anchors)

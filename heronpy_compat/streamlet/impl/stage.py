@@ -59,7 +59,9 @@ class StageStreamlet(Streamlet):
         super().__init__()
         for parent in parents:
             if not isinstance(parent, Streamlet):
-                raise StreamletError(f"{self.prefix}: its partner must be a Streamlet: {parent!r}")
+                raise StreamletError(
+                    f"{self.prefix}: its partner must be a Streamlet, not {parent!r}"
+                )
         self._parents = parents
         self._config = config or {}
         self.set_num_partitions(parents[0].get_num_partitions())

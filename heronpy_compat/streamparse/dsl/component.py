@@ -144,8 +144,8 @@ class ComponentSpec:
         if isinstance(source, ComponentSpec):
             return GlobalStreamId(source.name or source, DEFAULT_STREAM)
         raise WrongArgumentError(
-            f"{self.label}: an input must be what spec() returned, one of its streams as in"
-            f" words['errors'], or a GlobalStreamId, not {source!r}"
+            f"{self.label}: an input must be the result of spec(), one of its streams as in "
+            f"words['errors'], or a GlobalStreamId, not {source!r}"
         )
 
     def _checked_grouping(self, source: Any, grouping: Any) -> Any:

@@ -42,8 +42,8 @@ class TopologyType(type):
         is_base = not any(isinstance(base, TopologyType) for base in bases)
         if not spouts and not is_base:
             raise TopologyError(
-                f"A Topology requires at least one Spout: {classname} has none, give it one as in"
-                " words = WordSpout.spec()"
+                f"A Topology requires at least one Spout: {classname} has none; add a spout as "
+                "in words = WordSpout.spec()"
             )
         class_dict.update(
             config=checked_config(classname, members.get("config")),
@@ -96,8 +96,8 @@ class TopologyType(type):
         """Add a bolt; ValueError if it has no inputs."""
         if not spec.inputs:
             raise TopologyError(
-                f"{spec.label} requires at least one input, because it is a Bolt: give it one with"
-                " spec(inputs=[words])"
+                f"{spec.label} requires at least one input, because it is a Bolt: add an input "
+                "with spec(inputs=[words])"
             )
         bolt_specs[spec.name] = Bolt(bolt_object=spec.component_object, common=spec.common)
 

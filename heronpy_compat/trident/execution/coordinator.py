@@ -151,7 +151,7 @@ class MasterBatchCoordinator(Spout):
         try:
             metadata = {part.name: part.metadata(txid) for part in self._parts}
         except FailedException as error:
-            self.log(f"batch {txid} does not begin yet: {error}", "warn")
+            self.log(f"batch {txid} cannot start yet: {error}", "warn")
             return
         self._metadata = metadata
         self._perform(self.core.begin(txid))

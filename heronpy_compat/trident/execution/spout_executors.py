@@ -137,7 +137,7 @@ class _GeneralExecutor:
 
     def commit(self, attempt: TransactionAttempt) -> None:
         if self._emitted.pop(attempt.txid, None) != attempt:
-            raise FailedException(f"{attempt} was emitted by a process before this one")
+            raise FailedException(f"{attempt} was emitted by a previous process")
         self._emitter.commit(attempt)
 
     def success(self, attempt: TransactionAttempt) -> None:
@@ -264,7 +264,7 @@ class _OpaqueExecutor:
     def commit(self, attempt: TransactionAttempt) -> None:
         emitted = self._emitted.get(attempt.txid)
         if emitted is None or emitted[0] != attempt:
-            raise FailedException(f"{attempt} was emitted by a process before this one")
+            raise FailedException(f"{attempt} was emitted by a previous process")
         for name, metadata in emitted[1].items():
             self._partitions.records_named(name).put(attempt.txid, [metadata])
 

@@ -170,8 +170,8 @@ class MemoryMapStateFactory(StateFactory):
             total.put(0, num_partitions)
         if total.get(0) != num_partitions:
             raise TridentError(
-                f"{context.get_component_id()}: its MemoryMapState has {total.get(0)} partitions,"
-                f" which cannot be divided among {num_partitions}"
+                f"{context.get_component_id()}: its MemoryMapState has {total.get(0)} "
+                f"partitions, which cannot be divided into {num_partitions}"
             )
         records = NumberedRecords(store, f"{folder}/{partition_index}", born_ms)
         return MemoryMapState(RecordedMap(records), self.kind)

@@ -53,7 +53,7 @@ class TridentWindows(Protocol):
 def _checked(what: str, length: int, slide: int) -> None:
     for value in (length, slide):
         if type(value) is not int or value < 1:
-            raise TridentError(f"{what}: a whole number from 1 on, not {value!r}")
+            raise TridentError(f"{what}: must be a positive whole number, not {value!r}")
     if slide > length:
         raise TridentError(f"{what}: the slide {slide} is longer than the window {length}")
 

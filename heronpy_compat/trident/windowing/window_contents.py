@@ -49,8 +49,8 @@ class WindowContents:
             self._store.put(key, partitions)
         elif known != partitions:
             raise TridentError(
-                f"{self._name}: its windows have {known} partitions, which cannot be divided among"
-                f" {partitions}"
+                f"{self._name}: its windows have {known} partitions, which cannot be divided "
+                f"into {partitions}"
             )
 
     def _load(self) -> None:

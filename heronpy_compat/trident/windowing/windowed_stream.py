@@ -45,11 +45,13 @@ class StreamWithWindows:
 
     def _windowed(self, what: str, windows: Any, arguments: tuple[Any, ...]) -> Self:
         if not isinstance(windows, (CountWindows, DurationWindows)):
-            raise TridentError(f"{what} takes SlidingCountWindow.of(…) and the like: {windows!r}")
+            raise TridentError(
+                f"{what} takes a window such as SlidingCountWindow.of(…), not {windows!r}"
+            )
         if len(arguments) == 3:
             arguments = (InMemoryWindowsStoreFactory(), *arguments)
         if len(arguments) != 4:
-            raise TridentError(f"{what} takes {_FORM} behind its windows")
+            raise TridentError(f"{what} takes {_FORM} after its windows")
         factory, input_fields, aggregator, function_fields = arguments
         if not hasattr(factory, "create"):
             raise TridentError(f"{what}: a store is made by a WindowsStoreFactory, not {factory!r}")

@@ -114,7 +114,7 @@ class AuroraBackend:
 
     def logs(self, submission: "Submission") -> str:
         """Aurora has them."""
-        return "the sandboxes of its aurora job"
+        return "the sandboxes of its Aurora job"
 
     def preview(self, submission: "Submission") -> str:
         """The job file, with names of archives that are not packed yet."""
@@ -291,8 +291,8 @@ def _add(client: AuroraClient, added: Sequence[int]) -> None:
     if sorted(given) != sorted(added):
         client.kill(given)
         raise HeronError(
-            f"Aurora calls the added instances of {client.job} {_listed(given)}, and the plan "
-            f"needs {_listed(added)}: `aurora job status {client.job}` shows who has those numbers"
+            f"Aurora numbered the added instances of {client.job} {_listed(given)}, but the plan "
+            f"needs {_listed(added)}: `aurora job status {client.job}` shows their present owners"
         )
 
 

@@ -60,7 +60,7 @@ _COMPLAINTS = (
         r"No tasks to kill found|No matching jobs found|Found no jobs matching"
         r"|Invalid instance parameter|No instances? (?:found|to restart)",
         NothingThere,
-        "Aurora has no such instances of {job}: {said}",
+        "{job} does not have these instances: {said}",
     ),
     _complaint(
         r"quota",
@@ -70,7 +70,7 @@ _COMPLAINTS = (
     _complaint(
         r"permi(?:ssion|tted)|auth(?:entication|orization)?[ _]failed|unauthori[sz]ed|\b40[13]\b",
         Refused,
-        "no permission to do that to {job}: {said}; act as a user who may use the role {role}",
+        "no permission for {job}: {said}; use a user with the role {role}",
     ),
     _complaint(
         r"Unknown cluster|No such cluster|cluster not found",
@@ -135,8 +135,8 @@ class AuroraClient(Struct, frozen=True):
         match = re.search(r"Querying instance statuses: \[([\d, ]+)\]", said)
         if match is None:
             raise HeronError(
-                f"Aurora does not say which instances of {self.job} it added: look at "
-                f"`aurora job status {self.job}`"
+                f"Aurora did not report the instances added to {self.job}: see `aurora job "
+                f"status {self.job}`"
             )
         return [int(number) for number in match[1].split(",")]
 
@@ -195,7 +195,7 @@ def complaint(job: JobKey, verb: str, text: str, code: int) -> HeronError:
             return pattern.kind(text)
     # The client's log lines begin with a level: " INFO] Creating job".
     plain = [line for line in lines if line and not re.match(r"(?:INFO|DEBUG)\]", line)]
-    said = " ".join(plain)[:WORDS_MAX] or f"it ends with {code} and says nothing"
+    said = " ".join(plain)[:WORDS_MAX] or f"exited with code {code} without a message"
     return HeronError(f"`aurora job {verb}` of {job} fails: {said}")
 
 
@@ -215,5 +215,5 @@ def parsed_status(text: str) -> list[ActiveInstance]:
             for task in tasks
         ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise HeronError(f"`aurora job status` prints what is not understood: {error!r}") from None
+        raise HeronError(f"unexpected output of `aurora job status`: {error!r}") from None
     return sorted(read, key=lambda each: each.number)

@@ -264,5 +264,5 @@ def _check_braces(options: AuroraOptions, spec: JobSpec) -> None:
     for what, word in words.items():
         if "{{" in word:
             raise UsageError(
-                f"{what} has {{{{ in it, which Aurora would take for one of its names: use another"
+                f"{what} contains {{{{, which starts a template in Aurora: use another name"
             )

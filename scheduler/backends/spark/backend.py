@@ -109,8 +109,8 @@ class SparkBackend:
 def _check_store(master: SparkMaster, store_url: str) -> None:
     if not master.is_one_machine and store_url.startswith("file:"):
         raise UsageError(
-            f"--master {master.text} runs containers on other machines, which do not see the state "
-            "in this one's files: give --zookeeper HOST:PORT"
+            f"--master {master.text} runs containers on other machines, which cannot read the "
+            "state store in this machine's files: give --zookeeper HOST:PORT"
         )
 
 

@@ -228,4 +228,4 @@ class ContainerTask:
         self._restart_requested |= any(command.get("restart") for command in commands)
         self._end_requested |= end
         if self._end_requested or self._restart_requested:
-            agent.stop("the driver asks for it")
+            agent.stop("stopped by the driver")

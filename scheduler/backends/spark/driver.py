@@ -274,7 +274,7 @@ class Driver:
     def _on_message(self, message: TaskMessage) -> None:
         data: dict[str, Any] | None = message.data
         if data is None:
-            log.info("container %d: its task is gone", message.container)
+            log.info("container %d: its task is lost", message.container)
         elif "host" in data:
             self._jobs.seen(message.container)
             log.info(
@@ -287,7 +287,7 @@ class Driver:
             reason = str(data.get("reason", ""))
             self._end(int(data["ended"]), reason or f"container {message.container} ended")
         else:
-            log.info("container %d has ended, as it was asked to", message.container)
+            log.info("container %d has stopped as requested", message.container)
             self._jobs.over(message.container)
 
     # --- the plan changes, or somebody requests something ----------------------------------------
@@ -314,8 +314,8 @@ class Driver:
         try:
             if self.spec.options.is_barrier:
                 raise HeronError(
-                    f"{self._name} was submitted with --gang, so no container can be added: kill "
-                    "it and submit it with another parallelism"
+                    f"{self._name} was submitted with --gang, so containers cannot be added: "
+                    "kill the topology and submit it with another parallelism"
                 )
             if master.slots is not None:
                 check_slots(master, master.slots, need, runs=True)
@@ -333,7 +333,7 @@ class Driver:
         number = self._state_watch.take_restart()
         if number is None:
             return
-        log.info("container %d is to restart", number)
+        log.info("restarting container %d", number)
         if not self._channels.send(number, RESTART):
             log.info("container %d is just coming back", number)
 

@@ -62,7 +62,7 @@ class ThreadJob:
 
         def run() -> None:
             try:
-                context.setJobGroup(group, "one task for each container", True)
+                context.setJobGroup(group, "one task per container", True)
                 rdd = context.parallelize(numbers, len(numbers))
                 task = partial(container_task.run, task_spec)
                 (
@@ -99,7 +99,7 @@ class ThreadJob:
             return f"containers do not start on Spark's executors: {reason or 'see spark.log'}"
         number, reason = lost_executors(self._context)
         if number >= START_FAILURES:
-            return f"Spark's executors end before all containers were there once: {reason}"
+            return f"Spark's executors ended before all containers had started: {reason}"
         return None
 
     def cancel(self) -> None:

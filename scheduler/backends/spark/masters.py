@@ -97,5 +97,5 @@ def parse_master(text: str, cpus: int) -> SparkMaster:
 
 def _counted(kind: MasterKind, text: str, workers: int, cores: int) -> SparkMaster:
     if not workers or not cores:
-        raise UsageError(f"--master {text!r} has no core: there must be one for each container")
+        raise UsageError(f"--master {text!r} has no core: each container needs one")
     return SparkMaster(kind, text, workers, cores)

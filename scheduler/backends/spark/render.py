@@ -180,7 +180,7 @@ def executor_words(master: SparkMaster, chosen: Mapping[str, str]) -> str:
         return ""
     overhead = chosen.get(OVERHEAD)
     memory = chosen["spark.executor.memory"] + (f" and {overhead} besides" if overhead else "")
-    where = ", see the master's page for what its workers have" * (
+    where = ": the master's page lists the resources of its workers" * (
         master.kind is MasterKind.STANDALONE
     )
     return f"each asks for {chosen[EXECUTOR_CORES]} cores and {memory} of memory{where}"

@@ -28,7 +28,7 @@ def check_slots(
     larger = master.with_slots(need)
     remedy = f"use --master '{larger}'" if larger else "add workers, ask for smaller containers"
     if runs and larger:
-        remedy = f"kill it and submit it with --master '{larger}'"
+        remedy = f"kill the topology and submit it with --master '{larger}'"
     raise HeronError(
         f"{master.text} has {have} slot{'s' * (have != 1)}, and {need} are needed, one for each "
         f"container{asked and f' ({asked})'}: {remedy}, or pack into fewer containers"

@@ -108,7 +108,7 @@ class Client:
             with urllib.request.urlopen(url, timeout=VERSION_SECS) as answer:
                 return f"Hadoop {json.load(answer)['clusterInfo']['resourceManagerVersion']}"
         except (OSError, ValueError, KeyError):
-            return "Hadoop of a version that it does not tell"
+            return "Hadoop of an unknown version"
 
     @contextmanager
     def _asking(self) -> Iterator[None]:

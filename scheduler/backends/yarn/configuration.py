@@ -49,7 +49,7 @@ def _check_xml(path: str) -> None:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     if root.tag != "configuration":
-        raise UsageError(f"{path} begins with <{root.tag}>, not with <configuration>")
+        raise UsageError(f"{path} starts with <{root.tag}>, not with <configuration>")
 
 
 def from_folder(jvm: YarnJvm, folder: str) -> Any:

@@ -310,7 +310,7 @@ class Core:
                 continue
             wanted = slot.size.change(slot.granted, slot.ask, now)
             if wanted is not None:
-                words = f"container {slot.number} is to have {wanted}, and has {slot.granted}"
+                words = f"container {slot.number} should have {wanted}, but has {slot.granted}"
                 grows = wanted.covers(slot.granted)
                 done += [YarnLog(words), Resize(slot.grant.id, wanted, grows)]
         return done
@@ -336,12 +336,12 @@ class Core:
             if slot is not None and slot.phase in (SlotPhase.RUNNING, SlotPhase.STARTING):
                 slot.granted = None
                 done += [
-                    YarnLog(f"container {number} is to be restarted"),
+                    YarnLog(f"restart of container {number} requested"),
                     *self._let_end(slot, now),
                 ]
             elif number == 0 and self._master_since is not None:
                 self._master_restart_requested = True
-                done += [YarnLog("the topology master is to be restarted"), EndMaster()]
+                done += [YarnLog("restart of the topology master requested"), EndMaster()]
         return done
 
     def _on_end(self, event: EndRequested, now: float) -> list[Instruction]:

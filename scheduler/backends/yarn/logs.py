@@ -90,7 +90,9 @@ def listed(node: Mapping[str, Any] | None) -> list[NodeLog]:
         except (OSError, ValueError, KeyError, TypeError) as error:
             problems.append(f"{base}: {error}")
     if problems and not logs:
-        raise HeronError(f"no node manager shows its logs ({problems[0]}); {instead(node)}")
+        raise HeronError(
+            f"its logs are not available from any node manager ({problems[0]}); {instead(node)}"
+        )
     return sorted(logs, key=lambda log: log.file)
 
 

@@ -288,7 +288,7 @@ class YarnMaster:
 
     def _end_master(self, _: events.EndMaster) -> None:
         if self._child is not None:
-            self._child.stop("the application master ends it")
+            self._child.stop("stopped by the application master")
 
     def _unregister(self, instruction: events.Unregister) -> None:
         self._publish()

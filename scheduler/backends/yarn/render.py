@@ -110,7 +110,7 @@ def check_largest(packing: PackingPlan, master: Ask, largest: Ask) -> None:
                 where = remedy + (f".{key}" if number == MASTER_CONTAINER
                                 else f"topology.container.{key}")  # fmt: skip
                 raise UsageError(
-                    f"{who} needs {wanted} {what}, and YARN gives at most {most} "
+                    f"{who} needs {wanted} {what}, but YARN's maximum is {most} "
                     f"(yarn.scheduler.maximum-allocation-{setting}): {where}"
                 )
 
@@ -181,7 +181,9 @@ def check_words(spec: ApplicationSpec) -> None:
     for what, word in named.items():
         for mark in ("{{", "}}", "<LOG_DIR>", "<CPS>"):
             if mark in word:
-                raise UsageError(f"{what} has {mark} in it, which YARN would replace: use another")
+                raise UsageError(
+                    f"{what} contains {mark}, which YARN would replace: use another name"
+                )
 
 
 def preview(name: str, options: YarnOptions, spec: ApplicationSpec, packing: PackingPlan) -> str:

@@ -57,7 +57,7 @@ def standby_end_reason(node: Mapping[str, Any] | None, container: str) -> str | 
         return "the topology is gone from the state store"
     standby = [each for each in node.get(STANDBY, {}).values() if each["id"] == container]
     if not standby or standby[0]["phase"] == SlotPhase.ENDING.value:
-        return "the application master does not need it any more"
+        return "the application master does not need the container any more"
     return None
 
 
@@ -99,7 +99,7 @@ def waiting_words(slots: Iterable[Slot]) -> str:
     if not asked:
         return ""
     named = ", ".join(f"container {each.number} ({each.request})" for each in asked)
-    return f"YARN has not given {named} yet: see the queue's room"
+    return f"YARN has not granted {named} yet: check the capacity of the queue"
 
 
 def containers_of(node: Mapping[str, Any] | None) -> dict[int, Location]:
@@ -119,7 +119,7 @@ def end_reason(node: Mapping[str, Any], number: int, container: str) -> str | No
     if location["id"] != container:
         return f"container {number} is {location['id']} now"
     if location["phase"] == SlotPhase.ENDING.value:
-        return "the application master wants it to end"
+        return "stopped by the application master"
     return None
 
 

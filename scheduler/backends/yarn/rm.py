@@ -155,7 +155,7 @@ class ResourceManager:
 
     def release(self, container: str) -> None:
         """Give a container back; its node manager kills what runs in it."""
-        with hadoop(f"{container} cannot be given back"):
+        with hadoop(f"{container} cannot be released"):
             self._rm.releaseAssignedContainer(self._records.api.ContainerId.fromString(container))
 
     def unregister(self, status: Status, reason: str) -> None:

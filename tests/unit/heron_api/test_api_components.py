@@ -377,8 +377,12 @@ def test_wrong_arguments_of_a_spec(arguments: tuple[Any, ...], message: str) -> 
     ("inputs", "expected", "message"),
     [
         ("words", TypeError, "bolt 'b': inputs must be a dict of component to grouping"),
-        ([Words], ValueError, "bolt 'b': an input must be what spec(), add_spout() or add_bolt()"),
-        ({"words": 1}, ValueError, "bolt 'b': an input must be what spec(), add_spout()"),
+        (
+            [Words],
+            ValueError,
+            "bolt 'b': an input must be the result of spec(), add_spout() or add_bolt()",
+        ),
+        ({"words": 1}, ValueError, "bolt 'b': an input must be the result of spec(), add_spout()"),
         ([Words.spec()], RuntimeError, "bolt 'b': its input of class"),
         (
             {GlobalStreamId("w", "default"): "shuffle"},

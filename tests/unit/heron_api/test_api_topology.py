@@ -101,7 +101,7 @@ def test_component_names_may_be_those_of_topology_methods() -> None:
 
 
 def test_a_program_that_nothing_loads_says_how_to_start_it() -> None:
-    with pytest.raises(UsageError, match="start it with `heronpy run FILE`"):
+    with pytest.raises(UsageError, match="start the topology with `heronpy run FILE`"):
         word_count_builder().build_and_submit()
 
 
@@ -198,11 +198,11 @@ def test_wrong_calls_of_the_builder() -> None:
     builder = word_count_builder()
     with pytest.raises(ValueError, match="has no name"):
         builder.add_spec(Words.spec())
-    with pytest.raises(TypeError, match=r"add_spec takes what spec\(\) returned, not None"):
+    with pytest.raises(TypeError, match=r"add_spec takes the result of spec\(\), not None"):
         builder.add_spec(None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="component name 'words' is used already"):
         builder.add_spec(Words.spec(name="words"))
-    with pytest.raises(ValueError, match="'config', it is reserved"):
+    with pytest.raises(ValueError, match="'config': the name is reserved"):
         builder.add_spout("config", Words, 1)
     with pytest.raises(TypeError, match="config must be a dict"):
         builder.set_config([])  # type: ignore[arg-type]

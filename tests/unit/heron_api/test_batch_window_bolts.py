@@ -116,7 +116,7 @@ class OtherNames(Sums):
         (NoWindow, "has no window"),
         (Sessions, "windows of batches are Tumbling or Sliding"),
         (Nothing, "has no aggregates"),
-        (Median, "aggregate 'total' is ('price', 'median'): it is (column, function) with one of"),
+        (Median, "aggregate 'total' is ('price', 'median'): use (column, function) with one of"),
         (Untyped, "its stream 'default' gets batches, so its fields need types"),
         (UntypedLate, "its stream 'late' gets batches, so its fields need types"),
         (NoLate, "late rows are to go to stream 'late', which is not declared"),
@@ -141,7 +141,7 @@ class NoTime(Sums):
 @pytest.mark.parametrize(
     ("bolt", "said"),
     [
-        (OtherColumn, "'prize', which is to be aggregated, is not a field of orders"),
+        (OtherColumn, "'prize', the field to aggregate, is not a field of orders"),
         (NoTime, "timestamps are whole numbers of milliseconds since 1970 or timestamps of Arrow"),
     ],
 )

@@ -343,5 +343,5 @@ def test_windows_by_key_are_not_forgotten_when_the_grouping_changes() -> None:
     with TopologyTester(other, config=CONFIG) as tester:
         (bolt,) = tester.component("windows")
         bolt.saved_state.restore(state)
-        with pytest.raises(StateError, match="group it as before"):
+        with pytest.raises(StateError, match="restore the grouping"):
             bolt.restore_windows()

@@ -215,7 +215,7 @@ def load_with(bolt: type[Bolt], config: dict[str, Any], mode: dict[str, Any]) ->
 @pytest.mark.parametrize(
     ("bolt", "config", "message"),
     [
-        (Undeclared, {}, r"late tuples are to go to stream 'late', which is not declared: add"),
+        (Undeclared, {}, r"late tuples go to stream 'late', which is not declared: add"),
         (NoWindow, {}, "class NoWindow has no window"),
         (ClicksByAd, {LAG: -1}, f"{LAG} must be a whole number of at least 0, not -1"),
         (Plain, {Plain.WINDOW_DURATION_SECS: 5, FIELD: 7}, f"{FIELD} must be a name, not 7"),
@@ -223,7 +223,7 @@ def load_with(bolt: type[Bolt], config: dict[str, Any], mode: dict[str, Any]) ->
         (Average, {LENGTH: 0}, f"{LENGTH} must be a whole number of at least 1, not 0"),
         (Average, {**STORM, LATE: "lost"}, "stream 'lost', which is not declared"),
         (Average, {LENGTH: 5, LATE: "late"}, f"no tuple is late by processing time: set {FIELD}"),
-        (Average, {LENGTH: 40_000, **ACKED}, "topology.message.timeout.secs fails what it holds"),
+        (Average, {LENGTH: 40_000, **ACKED}, "topology.message.timeout.secs fails its tuples"),
         (Average, {LENGTH: 5, "topology.bolts.window.length.count": 5}, "both .*: choose one"),
     ],
 )

@@ -162,7 +162,7 @@ def test_hooks_of_a_plain_class_and_its_own_helpers() -> None:
     for name in ("emit", "ack", "is_idle"):
         kind = type("Plain", (), {"process": method, name: method})
         (problem,) = shape_problems("bolt 'own'", kind, False)
-        assert f"{name} of class Plain is `async def`, which nothing waits for" in problem
+        assert f"{name} of class Plain is `async def`, but the engine does not await its" in problem
 
 
 def test_the_state_of_a_spout_is_saved_between_two_of_its_emits() -> None:
@@ -174,7 +174,7 @@ def test_the_state_of_a_spout_is_saved_between_two_of_its_emits() -> None:
 def test_a_coroutine_that_settles_its_tuple_later_is_refused() -> None:
     kind = type("Later", (own(Bolt, "process"),), {"acks_later": True})
     (problem,) = shape_problems("bolt 'own'", kind, False)
-    assert problem.endswith("leave acks_later out, and await what is to be done before the ack")
+    assert problem.endswith("remove acks_later, and await the work that precedes the ack")
 
 
 # --- what is no component -------------------------------------------------------------------------

@@ -87,5 +87,5 @@ def test_who_begins_without_state_has_nothing_to_take_over() -> None:
 
 
 def test_a_class_without_migrate_is_told_apart() -> None:
-    with pytest.raises(ComponentError, match="by state_version 0 of its class, and version 3 has"):
+    with pytest.raises(ComponentError, match="by state_version 0 of its class, but version 3 has"):
         begun(NoMigration(), saved_by_version_0())

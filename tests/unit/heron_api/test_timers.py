@@ -214,7 +214,7 @@ def test_a_class_without_process_element_is_refused_when_it_is_loaded() -> None:
         outputs = ["x"]
 
     assert "must define process_element" in str(Nothing.load_problem({}, True))
-    with pytest.raises(ComponentError, match="keeps no timers"):
+    with pytest.raises(ComponentError, match="has no timers"):
         Nothing(delegate=_Delegate()).init_state({})  # type: ignore[arg-type]
 
 

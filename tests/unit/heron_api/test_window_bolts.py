@@ -255,8 +255,8 @@ def test_a_window_longer_than_the_message_timeout_is_told_of() -> None:
         Windows(Tumbling, {TUMBLING: duration}, mode=mode).cluster.errors
         for duration, mode in ((30, "ATLEAST_ONCE"), (29, "ATLEAST_ONCE"), (30, "ATMOST_ONCE"))
     ]
-    told = "holds tuples for up to 30 s, and topology.message.timeout.secs fails them after 30"
-    assert warnings == [[f"bolt 'window' {told}: raise it"], [], []]
+    told = "retains tuples for up to 30 s, but topology.message.timeout.secs fails them after 30"
+    assert warnings == [[f"bolt 'window' {told}: raise the timeout"], [], []]
 
 
 def test_a_window_without_process_window(bolt_delegate: Any) -> None:

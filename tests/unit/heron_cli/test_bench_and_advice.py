@@ -88,11 +88,11 @@ def test_stats_show_keys_that_are_a_large_share_of_a_components_input() -> None:
 def test_advice_names_the_command_that_follows_it() -> None:
     count = Assessment(
         component="count", instances=1, wanted=4, floor=4, utilization=3.0, input_per_sec=1200.0,
-        rate=400.0, because="300% of what it can process would come",
+        rate=400.0, because="its input would be 300% of its capacity",
     )  # fmt: skip
     split = replace(count, component="split", wanted=1, because="")
     text = advice_table((split, count))
     assert "count" in text.splitlines()[-1]
-    assert "300% of what it can process would come" in text
+    assert "its input would be 300% of its capacity" in text
     assert summary("t", (split, count)) == "heronpy update t --component-parallelism count:4"
-    assert summary("t", (split,)) == "nothing is to be changed"
+    assert summary("t", (split,)) == "every component has the parallelism it needs"

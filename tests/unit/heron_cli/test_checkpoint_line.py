@@ -23,9 +23,9 @@ def test_what_is_wrong_and_who_is_waited_for_is_said() -> None:
     assert checkpoint_line(FIRST) == ("no checkpoint yet; restoring the start; waiting for a[0]")
     failing = replace(NINTH, failure="count[0]: no space is left", released=False)
     assert checkpoint_line(failing).endswith(
-        "; restoring checkpoint 4; the last one failed: count[0]: no space is left"
+        "; restoring checkpoint 4; the last checkpoint failed: count[0]: no space is left"
     )
     lost = replace(FIRST, restored=4, restore_failure="count[0]: it was a list", waiting_for=())
     assert checkpoint_line(lost).endswith(
-        "; restoring checkpoint 4; which cannot be had: count[0]: it was a list"
+        "; restoring checkpoint 4; the checkpoint cannot be read: count[0]: it was a list"
     )

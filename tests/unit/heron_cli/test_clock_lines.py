@@ -34,13 +34,13 @@ def test_each_component_has_a_line_if_there_are_several() -> None:
     assert lines[0] == "event time: none yet; count[0] waits for lines[1]"
     assert lines[1:] == [
         f"  {two[0]}: none yet; count[0] waits for lines[1]",
-        f"  {two[1]}: complete, its sources have finished",
+        f"  {two[1]}: complete: all sources have finished",
     ]
 
 
 def test_what_is_no_time_of_a_calendar_is_a_number() -> None:
     strange = replace(SLOW, watermark_ms=2**62, waits_for=None, idle=())
     assert clock_lines(stats(count=strange)) == [
-        f"event time: {2**62} ms; count[0] is the last one"
+        f"event time: {2**62} ms; count[0] has the lowest watermark"
     ]
     assert clock_lines(STATS) == []

@@ -64,7 +64,7 @@ def test_a_command_of_heron_or_storm_is_told_what_it_is_here(
         main()
     assert end.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(f"; that is `{ours}` here")
+    assert line.endswith(f"; the command here is `{ours}`")
 
 
 @pytest.mark.parametrize("words", ["kill words again", "submit none.py x", "list -x", "kil words"])

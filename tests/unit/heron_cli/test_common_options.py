@@ -85,5 +85,5 @@ def test_ignored_options_are_told_of_in_one_line(capsys: pytest.CaptureFixture[s
     """A script of sparse commands goes on working, and says once what has no effect."""
     assert called("--pool_size", "5", "-u") == (None, (), None, ["--pool-size", "--uber-jar"])
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("note: ignored, as there is no ssh")
+    assert line.startswith("note: ignored, as heronpy has no ssh")
     assert line.endswith(": --pool-size, --uber-jar, in config.json nimbus")

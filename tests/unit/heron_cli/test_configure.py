@@ -168,14 +168,20 @@ def test_keys_that_nobody_here_reads_are_named_once(capsys: pytest.CaptureFixtur
     settled(TopologyOptions(options=GIVEN), own=own)
     assert capsys.readouterr().err.splitlines() == [
         (
-            "note: these keys of Storm or Heron do nothing here: topology.worker.childopts,"
-            " topology.bolts.message.id.field.name, topology.ras.constraints"
+            "note: these keys of Storm or Heron have no effect: topology.worker.childopts, "
+            "topology.bolts.message.id.field.name, topology.ras.constraints"
         ),
         "note: unknown keys, which only components can read: topology.mine",
-        "note: wat is a key for your components only",
-        "note: workers is a key for your components only; did you mean topology.workers?",
-        "note: spout is a key for your components only",
-        "note: drpc.severs is a key for your components only; did you mean drpc.servers?",
+        "note: the engine does not know wat: only your components can read the key",
+        (
+            "note: the engine does not know workers: only your components can read the key; did "
+            "you mean topology.workers?"
+        ),
+        "note: the engine does not know spout: only your components can read the key",
+        (
+            "note: the engine does not know drpc.severs: only your components can read the key; "
+            "did you mean drpc.servers?"
+        ),
     ]
     settled(TopologyOptions(), own={"mine": 2, "topology.workers": 1})
     assert capsys.readouterr().err == ""
@@ -254,5 +260,5 @@ def test_a_note_says_whose_number_of_instances_is_another(
     assert capsys.readouterr().err == by_max
     assert settled(TopologyOptions(options=("topology.tasks=7",))).components[0].parallelism == 7
     assert "has 7 instances, not 4, by topology.tasks" in capsys.readouterr().err
-    with pytest.raises(TopologyError, match=r"more than topology\.instances\.max"):
+    with pytest.raises(TopologyError, match=r"exceed topology\.instances\.max"):
         settled(TopologyOptions(options=("topology.tasks=100000",)))

@@ -55,7 +55,7 @@ def test_what_needs_the_scheduler_names_the_cure(store: FileStore, words: tuple[
 def test_kill_removes_what_is_left_and_says_that_nothing_was_drained(store: FileStore) -> None:
     done = CliRunner().invoke(heronpy, ["kill", "words"], catch_exceptions=False)
     assert done.stderr == (
-        "the scheduler of words was killed before: what it has left is removed, without a drain\n"
+        "the scheduler of words was killed before: removing its remains, without a drain\n"
     )
     assert done.stdout == "words is killed\n"
     assert store.get(topology_path("words")) is None

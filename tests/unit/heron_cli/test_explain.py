@@ -77,4 +77,4 @@ def test_explain_shows_a_table_and_what_has_no_effect(topology: str) -> None:
 def test_json_without_something_to_print_is_refused(topology: str) -> None:
     done = CliRunner().invoke(heronpy, ["run", topology, "--json"])
     assert isinstance(done.exception, UsageError)
-    assert "--json says how --dry-run and --explain print" in str(done.exception)
+    assert "--json is the format of --dry-run or --explain" in str(done.exception)

@@ -74,10 +74,10 @@ def test_a_letter_that_has_no_tuple_says_why_it_cannot_be_sent_again() -> None:
     assert unsendable("t", spec, letter("words", "words", ["word"], ["a"])) == "", "by its source"
     call = letter("count", "", ["call", "about"], ["process_tick", ""])
     assert unsendable("t", spec, call) == (
-        "letter 5f: it is of a call of count (process_tick), which has no tuple"
+        "letter 5f: the failed call process_tick of count had no tuple to replay"
     )
     row = letter("count", "", ["word"], ["a"])
-    assert unsendable("t", spec, row).endswith("its letter does not say of which one it was")
+    assert unsendable("t", spec, row).endswith("the letter does not name its input")
     gone = letter("sum", "words", ["word"], ["a"])
     assert unsendable("t", spec, gone) == "letter 5f: sum does not read words.default in t"
 
@@ -131,7 +131,7 @@ def test_a_damaged_note_of_a_query_is_named(tmp_path: Path) -> None:
     assert query_of(home, "t") == ForegroundQuery(topology(), os.getpid(), _started(path))
     for text in ("{", "{}", "[]"):
         path.write_text(text)
-        with pytest.raises(HeronError, match=r"query\.json cannot be read: .*; remove it"):
+        with pytest.raises(HeronError, match=r"query\.json cannot be read: .*; delete the file"):
             query_of(home, "t")
 
 

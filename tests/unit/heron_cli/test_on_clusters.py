@@ -248,14 +248,14 @@ def test_an_update_whose_command_has_died_goes_on_with_the_next_one(
 ) -> None:
     """The master goes on with the update by itself, and adds or ends no container on Aurora."""
     topology, cluster, _ = interrupted_update(store, tmp_path)
-    left = "the update of words is not finished: the next update goes on with it"
+    left = "the update of words is not finished: the next update resumes the old one"
     assert left in capsys.readouterr().err
     (shown,) = _waiting(topology)
     assert shown.startswith("update asked by ")
-    assert shown.endswith("`heronpy update words --cancel` cancels it")
+    assert shown.endswith("`heronpy update words --cancel` cancels the request")
 
     take_up_update(topology, cluster, rest=at_once)
-    assert "was not finished: this one takes it up" in capsys.readouterr().err
+    assert "was not finished: this command resumes the request" in capsys.readouterr().err
     assert calls(tmp_path) == ["job kill west/www/test/words/2"]
     assert only_request(store).state is OperationState.DONE
     take_up_update(topology, cluster, rest=at_once)
@@ -298,7 +298,7 @@ def test_an_update_that_the_master_was_not_asked_for_is_not_begun_again(
     request = only_request(store)
     assert (request.state, request.reason) == (
         OperationState.FAILED,
-        "its command has ended before the update did",
+        "the command ended before the update did",
     )
 
 
@@ -313,7 +313,7 @@ def test_an_update_that_the_master_was_not_asked_for_is_cancelled(
     cancel_on_cluster(topology, cluster)
     assert client.asked == []
     assert only_request(store).state is OperationState.FAILED
-    with pytest.raises(HeronError, match="no update of words is under way"):
+    with pytest.raises(HeronError, match="words has neither a running nor a scheduled update"):
         cancel_on_cluster(topology, cluster)
 
 
@@ -329,7 +329,7 @@ def test_an_update_on_a_cluster_is_a_request_that_is_done(store: FileStore, tmp_
 
 def test_what_is_not_under_way_is_not_cancelled(store: FileStore, tmp_path: Path) -> None:
     client = FakeClient(store, under_way=False)
-    with pytest.raises(HeronError, match="no update of words is under way"):
+    with pytest.raises(HeronError, match="words has neither a running nor a scheduled update"):
         _cancel(on(store, "yarn", client), str(tmp_path / "clusters"))
     assert not client.asked
 
@@ -344,19 +344,21 @@ def test_a_kill_that_is_interrupted_is_seen_and_the_next_one_takes_it_up(
     with pytest.raises(KeyboardInterrupt):
         end_on_cluster(topology, cast(SelfRunning, cluster), 30.0, rest=interrupted)
     assert (
-        "the kill of words is not finished: `heronpy kill words` goes on" in capsys.readouterr().err
-    )
+        "the kill of words is not finished: `heronpy kill words` resumes the kill"
+    ) in capsys.readouterr().err
     (left,) = TopologyRequests(store, NAME).all().values()
     assert (left.kind, left.state) == (OperationKind.KILL, OperationState.RUNNING)
     (shown,) = _waiting(topology)
     assert shown.startswith("kill asked by ")
-    assert shown.endswith("; its command has ended, the next `heronpy kill words` takes it up")
+    assert shown.endswith(
+        "; its command has ended: the next `heronpy kill words` resumes the request"
+    )
 
     end_on_cluster(topology, cast(SelfRunning, cluster), 0.0)
-    assert "was not finished: this one takes it up" in capsys.readouterr().err
+    assert "was not finished: this command resumes the request" in capsys.readouterr().err
     assert cluster.ended == [NAME]
     first, second = TopologyRequests(store, NAME).all().values()
-    assert (first.state, first.reason) == (OperationState.FAILED, "the next kill has taken it up")
+    assert (first.state, first.reason) == (OperationState.FAILED, "taken over by the next kill")
     assert second.state is OperationState.DONE
     # Interrupted here, before the nodes go, it is shown as what it is.
     assert (store.get(execution_path(NAME)) or {})["state"] == "KILLED"
@@ -437,7 +439,7 @@ def test_a_second_restart_is_refused_while_the_first_one_waits(
         def restart(self, name: str, container: int | None) -> None:
             _restart_on(cast(SelfRunning, FakeCluster()), second, container, [0, 1])
 
-    with pytest.raises(HeronError, match=r"a restart of words is .*, or end its command$"):
+    with pytest.raises(HeronError, match=r"a restart of words is .*, or stop its command$"):
         _restart_on(cast(SelfRunning, Slow()), first, 1, [0, 1])
 
 

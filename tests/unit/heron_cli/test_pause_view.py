@@ -53,9 +53,9 @@ STATS = TopologyStats(
 def test_each_paused_instance_has_its_line() -> None:
     """Somebody asks why lines are slow: who waits, for whom, since when, how much of its time."""
     assert pause_lines(STATS) == [
-        "in[0] is paused because of split[0], split[1] since 3.2 s, 4.5 s in all (25% of its time)",
-        "split[0] was paused, 4.0 s in all (8% of its time)",
-        "split[1] is paused because of count[0] since 9.0 s, 1 min 20 s in all (50% of its time)",
+        "in[0] is paused because of split[0], split[1] since 3.2 s, 4.5 s in all (25% of the time)",
+        "split[0] was paused, 4.0 s in all (8% of the time)",
+        "split[1] is paused because of count[0] since 9.0 s, 1 min 20 s in all (50% of the time)",
     ]
 
 

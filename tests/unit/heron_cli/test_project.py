@@ -112,5 +112,5 @@ def test_a_broken_config_json_is_named_where_a_project_is_needed(
 ) -> None:
     (tmp_path / "config.json").write_text("{")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=r"config\.json has none of the keys of one \(topology_sp"):
+    with pytest.raises(UsageError, match=r"none of the keys of a project \(topology_sp"):
         required(project_here(), "-e prod")

@@ -13,7 +13,7 @@ def test_one_who_has_no_pytest_is_told_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_pytest = CliRunner().invoke(quickstart_command, [str(tmp_path / "first")]).output
-    assert with_pytest.endswith("and its test with:\n\n\tpython -m pytest\n")
+    assert with_pytest.endswith("\nand test it with:\n\n\tpython -m pytest\n")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     without = CliRunner().invoke(quickstart_command, [str(tmp_path / "second")]).output
     assert without.endswith("\tpython -m pip install pytest\n\tpython -m pytest\n")

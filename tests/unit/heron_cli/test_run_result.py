@@ -69,8 +69,8 @@ def test_at_most_once_a_killed_process_has_a_cost() -> None:
     assert shortfall_line(replace(GOOD, lost=1)) == "INCOMPLETE: up to 1 delivery lost"
     line = shortfall_line(replace(GOOD, lost=1234, lost_uncounted=True))
     assert line == (
-        "INCOMPLETE: up to 1,234 deliveries lost; what the queues of a stream manager held that "
-        "ended is lost"
+        "INCOMPLETE: up to 1,234 deliveries lost; the queues of a stream manager were lost when "
+        "its process ended"
     )
 
 
@@ -94,7 +94,7 @@ def test_a_stop_says_what_it_discards() -> None:
     assert line == "INCOMPLETE: 2,400,000 deliveries still in flight, and discarded"
     assert "about 2,400,000" in shortfall_line(replace(stopped, events=STATS.events))
     assert shortfall_line(replace(stopped, drained=True)) == ""
-    again = "2,400,000 deliveries still in flight, which the next run processes again"
+    again = "2,400,000 deliveries still in flight, to be processed again by the next run"
     assert again in shortfall_line(replace(stopped, checkpoints=NINTH))
 
 
@@ -103,7 +103,7 @@ def test_a_stop_in_the_middle_of_a_long_call_says_so() -> None:
     stuck = {"count[0]": 6.0}
     stopped = replace(GOOD, state="PAUSED", drained=False, in_flight=0, stuck=stuck)
     assert shortfall_line(stopped) == (
-        "INCOMPLETE: count[0]: still in a call, what it emits is lost"
+        "INCOMPLETE: count[0]: still in a call, whose output is lost"
     )
     assert shortfall_line(replace(stopped, drained=True)) == ""
 
@@ -129,8 +129,8 @@ def test_an_attribute_that_cannot_be_saved_is_a_warning_until_a_restart_loses_da
     warned = replace(GOOD, components={"in": lines})
     (line,) = warning_lines(warned)
     assert line == (
-        "in: lines, lock cannot be saved between batches: after a restart such an attribute is what"
-        " initialize makes it"
+        "in: lines, lock cannot be saved between batches: after a restart the attributes have "
+        "their values from initialize"
     )
     assert RunEnding(warned, 2.0, True, "/logs").lines(80)[-2] == line
     assert ending_code(0, warned) == 0
@@ -157,7 +157,7 @@ def test_a_scheduler_that_is_killed_is_named_with_its_signal() -> None:
 def test_on_a_full_disk_a_run_that_cannot_write_says_so() -> None:
     """It was told that its scheduler had been killed, which had ended in order."""
     told = without_outcome("words", 0, "/logs", "the disk of /logs is full (12 KiB free): free it")
-    assert told.startswith("words failed: its scheduler could not write down how it ended")
+    assert told.startswith("words failed: its scheduler could not record the end of the run")
     assert told.endswith("(the disk of /logs is full (12 KiB free): free it)")
 
 
@@ -182,7 +182,7 @@ def test_a_query_of_spark_says_at_its_end_where_its_dead_letters_are(
     (tmp_path / "part-__dead_letters-0.jsonl").write_bytes(record_of(letter) + b"\n")
     topology = TopologySpec("t", (), {DEAD_LETTER: f"file:{tmp_path}"})
     line = letters_line(topology, GOOD, 4000)
-    assert line == f"1 dead letter in {tmp_path}: `heronpy dead-letters t` lists them"
+    assert line == f"1 dead letter in {tmp_path}: list them with `heronpy dead-letters t`"
     assert letters_line(topology, GOOD, 6000) == ""
     assert ending_code(0, GOOD, line) == 0
     assert line in capsys.readouterr().err

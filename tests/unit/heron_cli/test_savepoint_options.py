@@ -24,8 +24,12 @@ def test_without_a_savepoint_there_is_nothing_to_read(tmp_path: Path) -> None:
     ("given", "is_here", "said"),
     [
         (SavepointOptions(None, True), True, "has a meaning only with --from-savepoint"),
-        (SavepointOptions("HOME/topologies/words/checkpoints/words/7"), True, "copy it elsewhere"),
-        (SavepointOptions("HOME/kept"), False, f"needs {keys.CHECKPOINT_STORE} where"),
+        (
+            SavepointOptions("HOME/topologies/words/checkpoints/words/7"),
+            True,
+            "copy the savepoint",
+        ),
+        (SavepointOptions("HOME/kept"), False, f"needs {keys.CHECKPOINT_STORE} when"),
     ],
 )
 def test_what_cannot_go_well_is_refused(

@@ -45,7 +45,7 @@ def test_the_unit_runs_what_would_run_here(here: Path, monkeypatch: pytest.Monke
         "put it into ~/.config/systemd/user/words.service, then: systemctl --user"
     )
     assert linger.endswith("loginctl enable-linger")
-    assert secret.startswith("HERONPY_ZOOKEEPER_AUTH is left out")
+    assert secret.startswith("HERONPY_ZOOKEEPER_AUTH is not written")
 
 
 def test_a_unit_of_the_machine_has_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ def test_what_run_does_not_take_is_refused(words: tuple[str, ...]) -> None:
 
 
 def test_a_word_of_two_lines_is_refused() -> None:
-    with pytest.raises(UsageError, match="has a line break"):
+    with pytest.raises(UsageError, match="contains a line break"):
         quoted("a\nb")
 
 

@@ -55,7 +55,7 @@ def test_list_and_stats_name_the_malformed_node_and_show_the_rest(
     states = {each["name"]: each["state"] for each in json.loads(listed.stdout)}
     assert states == {"sound": "RUNNING", "broken": "UNREADABLE"}
     assert "heronpy: broken: /" in listed.stderr
-    assert "mend or delete it" in listed.stderr
+    assert "repair or delete the node" in listed.stderr
     for command in ("stats", "slot_usage"):
         shown = run(command)
         assert shown.exit_code == 0, shown.output

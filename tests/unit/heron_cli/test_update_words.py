@@ -17,19 +17,19 @@ from heron_core.errors import UsageError
     [
         ((), "nothing to update: give --component-parallelism COMPONENT:N, --container-number"),
         (("--allow-non-restored",), "--allow-non-restored has a meaning only with --code"),
-        (("--code", "a.py", "--container-number", "2"), "--code and --container-number are two"),
-        (("--code", "a.py", "--engine"), "--code and --engine are two"),
+        (("--code", "a.py", "--container-number", "2"), "--code and --container-number exclude"),
+        (("--code", "a.py", "--engine"), "--code and --engine exclude"),
         (("--engine", "--component-parallelism", "a:2"), "--engine and --component-parallelism"),
         (("--python", "/usr/bin/python3"), "--python has a meaning only with --engine"),
         (("--cancel", "--at", "+1h"), "--cancel is done at once"),
         (("--engine", "--at", "yesterday"), "--at 'yesterday': use 2026-12-01T03:00"),
-        (("--component-parallelism", "count"), "'count': use COMPONENT:N, such as count:4"),
+        (("--component-parallelism", "count"), "'count': use COMPONENT:N, for example count:4"),
         (("--component-parallelism", "count:many"), "use COMPONENT:N"),
         (("--component-parallelism", ":4"), "use COMPONENT:N"),
         (("--runtime-config", "topology.debug:true"), "-o topology.debug=VALUE"),
         (
             ("--runtime-config", "topology.debug:true", "--container-number", "2"),
-            "--runtime-config cannot be given together",
+            "--runtime-config excludes",
         ),
     ],
 )
@@ -54,7 +54,7 @@ def test_new_code_is_refused_where_no_container_would_find_it() -> None:
 
     assert is_here(kind="local", host=socket.gethostname())
     assert not is_here(kind="yarn", host="elsewhere")
-    with pytest.raises(UsageError, match="runs on elsewhere: give its new code there"):
+    with pytest.raises(UsageError, match="runs on elsewhere: run this command there"):
         is_here(kind="local", host="elsewhere")
     with pytest.raises(UsageError, match=r"runs on spark, and --code is for local .* --savepoint"):
         is_here(kind="spark", host=socket.gethostname())

@@ -37,7 +37,7 @@ def component(kind: str, **numbers: Any) -> ComponentStats:
 EVENTS = (
     TopologyEvent(
         at=0.0, kind="crash", what="was killed by signal 9 (SIGKILL)",
-        why="up to 1,234 deliveries that it had taken are lost",
+        why="up to 1,234 received deliveries are lost",
         container=1, task=3, instance="split_sentences_into_words[1]",
     ),
     TopologyEvent(

@@ -135,8 +135,8 @@ def test_declared_types_have_a_schema_that_holds_them() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
-    [({"a-b": "int"}, "no field called 'a-b'"), ({"m": "map<int,int>"}, "keys are texts"),
-     ({"s": "struct<a: array<map<date,int>>>"}, "keys are texts")],
+    [({"a-b": "int"}, "no field called 'a-b'"), ({"m": "map<int,int>"}, "must be texts"),
+     ({"s": "struct<a: array<map<date,int>>>"}, "must be texts")],
 )  # fmt: skip
 def test_a_type_that_avro_does_not_have_is_named(fields: dict[str, str], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):

@@ -14,7 +14,7 @@ from heron_connectors.tables.table_files import FileTable
 from heron_connectors.tables.text_tables import BLOCK_BYTES, BadRow, CsvOptions, Row
 from heron_core.errors import ComponentError
 
-OPEN = "a quote is not closed, and takes all behind it"
+OPEN = "a quote is not closed, so it takes all following lines"
 
 
 def rows(path: Path, data: bytes, options: CsvOptions | None = None) -> list[Row]:

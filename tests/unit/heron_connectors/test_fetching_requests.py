@@ -104,7 +104,7 @@ def test_a_spout_that_ends_fails_what_it_has_not_emitted(start: Any, submit: Sub
         answers = [each.result(SECS) for each in calls]
         assert [status for status, _ in answers] == [400, 400, 400]
         texts = [text for _, text in answers]
-        assert sum("ends before it has begun with the request" in each for each in texts) == 2
+        assert sum("ended before it processed the request" in each for each in texts) == 2
 
 
 def test_a_server_that_is_away_is_reported_once_and_found_again(

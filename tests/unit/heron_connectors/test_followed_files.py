@@ -143,7 +143,7 @@ def test_lines_that_are_gone_unread_are_told(tmp_path: Path) -> None:
         tester.run_spouts(8)
         assert items(tester) == [0, 1, 2, 3]
         (problem,) = tester.errors("items")
-        assert "the file that was read is gone" in str(problem)
+        assert "the file was removed or truncated" in str(problem)
 
 
 def test_a_damaged_file_is_named_and_nothing_of_it_is_emitted(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_what_of_an_emptied_log_was_seen_and_not_read_is_told(tmp_path: Path) ->
         tester.run_spouts(6)
         assert items(tester) == [1, 2, 4]
         (problem,) = tester.errors("items")
-        assert "was emptied and is read from its beginning: at least 1 bytes" in str(problem)
+        assert "was truncated: reading from its start: at least 1 bytes" in str(problem)
 
 
 def test_another_file_with_the_inode_of_the_one_that_was_read_is_read_from_its_beginning(
@@ -235,7 +235,7 @@ def test_another_file_with_the_inode_of_the_one_that_was_read_is_read_from_its_b
         tester.run_spouts(8)
         assert items(tester) == [1, 2, 3, 4, 5, 6, 7]
         (problem,) = tester.errors("items")
-        assert "is gone, or was emptied" in str(problem)
+        assert "was removed or truncated" in str(problem)
 
 
 def test_a_log_that_is_put_back_from_a_copy_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_generations_that_are_gone_unread_are_told_and_the_next_one_is_read(tmp_
         tester.run_spouts(12)
         assert items(tester) == [0, 1, 2, 4, 5]
         (problem,) = tester.errors("items")
-        assert "is gone" in str(problem)
+        assert "was removed" in str(problem)
 
 
 @pytest.mark.parametrize("is_cut", [False, True])

@@ -81,13 +81,13 @@ def test_what_only_spark_reads_is_refused_when_the_topology_is_loaded(
     said = str(caught.value)
     assert said.startswith("spout 'rows'")
     assert reason in said
-    assert said.endswith("run it with --engine spark")
-    with pytest.raises(ComponentError, match="run it with --engine spark"), alone(source):
+    assert said.endswith("use --engine spark")
+    with pytest.raises(ComponentError, match="use --engine spark"), alone(source):
         pass
 
 
 def test_columns_that_nobody_can_learn_have_to_be_given() -> None:
-    with pytest.raises(TopologyError, match=r"which columns of kafka\? Give columns="):
+    with pytest.raises(TopologyError, match=r"name the columns of kafka: columns="):
         FrameSpout.load(format="kafka")
 
 

@@ -197,7 +197,9 @@ def test_a_text_that_is_no_utf8_is_an_error_and_the_others_are_read(cluster: Clu
         cluster.producer.produce("texts", value, partition=1)
     cluster.producer.flush(10)
     with spout_of(cluster, "texts", finish_at_end=True) as spout:
-        with pytest.raises(ComponentError, match=r"texts\[1\]@0 is left out: it is not UTF-8"):
+        with pytest.raises(
+            ComponentError, match=r"texts\[1\]@0 is left out: the value is not UTF-8"
+        ):
             calls_until(spout, lambda: spout.finished)
         calls_until(spout, lambda: spout.finished)
         assert [each.values for each in spout.emitted] == [["café"]]
@@ -252,7 +254,7 @@ def test_a_second_run_is_told_of_the_records_of_the_first_and_a_restarted_proces
     assert written_by("first", cluster, monkeypatch) == []
     assert written_by("first", cluster, monkeypatch) == [], "it is restarted, or resumed"
     (said,) = written_by("second", cluster, monkeypatch)
-    assert "another run of it has written into the topic of runs" in said
+    assert "another run has written into the topic of runs" in said
     assert "name an empty target" in said
     assert written_by("second", cluster, monkeypatch) == []
 

@@ -91,8 +91,8 @@ def test_a_value_that_the_schema_does_not_hold_costs_its_row(
          "'id' is declared as bigint, and the schema has int"),
         ({"kafka__value__schema": {**V1, "fields": []}}, "the schema has no field 'id'"),
         ({"kafka__value__schema": "string"}, "kafka.value.schema: string: [Errno 2] No such file"),
-        ({"kafka__value__schema": '"string"'}, "its schema is string, and not a record"),
-        ({"kafka__value__schema": '{"type": "x"}'}, "the schema is not one of Avro"),
+        ({"kafka__value__schema": '"string"'}, "its schema is string, not a record"),
+        ({"kafka__value__schema": '{"type": "x"}'}, "not a valid Avro schema"),
         ({"kafka__schema__subject__strategy": "id"}, "is one of topic, record, topic-record"),
         ({"kafka__schema__auto__register": "no"}, "kafka.schema.auto.register is true or false"),
         ({"kafka__schema__auto__register": False}, "subject rows-value of topic rows: Subject not"),
@@ -191,7 +191,7 @@ def test_records_of_other_versions_are_read_by_the_schema_that_is_said(
         (lambda data: b"\1" + data[1:] * 3, "refuses|not found|405"),
         (lambda data: data[:4], "framing of length"),
         (lambda data: data[:-3], "EOFError"),
-        (lambda data: data + b"x", "bytes behind its end"),
+        (lambda data: data + b"x", "extra bytes after its end"),
         (lambda data: b"\0\0\0\1\1" + data[5:], "Schema not found"),
         (lambda data: data[:5] + b"\x02\x7f", "Error"),
     ],
@@ -220,7 +220,7 @@ def test_a_value_that_is_not_of_the_declared_type_is_left_out(
             tester.next_tuple()
         tester.next_tuple()
     assert client.offset == 1
-    with pytest.raises(ComponentError, match="'id' is declared as int, and the schema has long"):
+    with pytest.raises(ComponentError, match="'id' is declared as int, but the schema has long"):
         spout(registry, {"id": "int"}, kafka__value__schema=V1)
     with pytest.raises(ComponentError, match="the schema has no field 'more', but id"):
         spout(registry, ["more"], kafka__value__schema=V1)

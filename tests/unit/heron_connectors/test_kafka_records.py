@@ -58,7 +58,7 @@ def test_values_are_written_as_what_they_are(value: Any, expected: bytes | None)
         (math.nan, "nan has no JSON"), ([1, math.inf], r"\[1, inf\] has no JSON"),
         ({"a": {1, 2}}, "a set is not a value of JSON"), ({"a": "\ud800"}, "half a character"),
         ("\ud800", "half a character"),
-        ({1: 2, "1": 3}, "two keys are the same text"), (object(), "has no JSON"),
+        ({1: 2, "1": 3}, "two keys have the same text"), (object(), "has no JSON"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("mode", MODES)

@@ -45,8 +45,8 @@ def test_a_run_that_begins_without_state_is_told_of_the_records_of_another(
             tester.component.commit([[None, b"b"]], TransactionId(run, 2))
     nothing, (said,) = told
     assert nothing == []
-    assert "another run of it has written into the topic numbers" in said
-    assert "resume from the checkpoint of that run" in said
+    assert "another run has written into the topic numbers" in said
+    assert "resume from the checkpoint of the other run" in said
     group = "heronpy.run." + tester.component.transactional_id
     assert broker.offsets[group] == number_of_run("second")
 

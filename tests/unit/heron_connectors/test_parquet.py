@@ -291,7 +291,7 @@ def test_a_crash_before_the_commit_loses_nothing_and_ids_come_once(tmp_path: Pat
 @pytest.mark.parametrize(
     ("grouping", "config", "error"),
     [
-        (Grouping.SHUFFLE, {"parquet.id.field": "id"}, "same id must always come to the same"),
+        (Grouping.SHUFFLE, {"parquet.id.field": "id"}, "same id must go to the same"),
         (Grouping.SHUFFLE, {"parquet.partition.by": ["dya"]}, "no field 'dya' in id, day, minutes"),
         (Grouping.SHUFFLE, {"parquet.partition.by": FIELDS}, "must stay columns"),
         (

@@ -72,7 +72,7 @@ def test_each_message_says_what_the_server_has_sent() -> None:
         (INSERT + b"x", "1 bytes more"),
         (b"Z", "unknown kind 'Z'"),
         (INSERT.replace(b"N", b"K"), "of the kind 'K'"),
-        (INSERT.replace(b"x", b"\xff"), "no UTF-8"),
+        (INSERT.replace(b"x", b"\xff"), "not UTF-8"),
         (b"I\x00\x00@\x00N\x00\x01t\xff\xff\xff\xff", "ends after"),
         (b"I\x00\x00@\x00N\x00\x01b\x00\x00\x00\x00", "of the kind 'b'"),
         (b"T\xff\xff\xff\xff\x00", "TRUNCATE of 4294967295 tables"),

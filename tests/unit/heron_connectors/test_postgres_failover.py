@@ -14,7 +14,7 @@ FACTS = SlotState(50, OURS, 100)
         (None, 0, ""),
         (OURS, 100, ""),
         (ServerLog("7", 0), 100, ""),
-        (ServerLog("8", 2), 60, "that of another server (system 8, and this one is 7)"),
+        (ServerLog("8", 2), 60, "belongs to another server (system 8, this one is 7)"),
         (ServerLog("7", 1), 60, "(timeline 1, and now 2): changes before 0/3C may be others now"),
         (OURS, 101, "its state is at 0/65, and the server's log ends at 0/64: the server was"),
     ],

@@ -70,17 +70,17 @@ def test_a_text_is_the_value(types: Types, oid: int, text: str, value: Any) -> N
 @pytest.mark.parametrize(
     ("oid", "text", "why"),
     [
-        (1082, "infinity", "no date that is infinity"),
-        (1114, "-infinity", "no date that is -infinity"),
+        (1082, "infinity", "infinity is outside the range of Python's dates"),
+        (1114, "-infinity", "-infinity is outside the range of Python's dates"),
         (1082, "0044-03-15 BC", "before the year 1"),
         (1184, "10000-01-01 00:00:00+00", "beyond the year 9999"),
-        (1083, "24:00:00", "no time of a day that is 24:00:00"),
+        (1083, "24:00:00", "24:00:00 is outside the range of Python's times"),
         (1186, "1 mon 2 days", "months and years"),
         (1186, "178000000 years", "months and years"),
         (1186, "2147483647 days", "billion days"),
-        (3802, '{"a": 1, "a": 2}', "the same key twice"),
-        (1007, "[0:1]={1,2}", "begins with its first element"),
-        (1115, "{infinity}", "no date that is infinity"),
+        (3802, '{"a": 1, "a": 2}', "duplicate key"),
+        (1007, "[0:1]={1,2}", "start at its first element"),
+        (1115, "{infinity}", "infinity is outside the range of Python's dates"),
         (MOOD + 50, "x", "not in the catalog"),
     ],
 )

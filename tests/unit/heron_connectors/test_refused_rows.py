@@ -189,7 +189,7 @@ def test_what_a_table_requires_inside_of_a_column_costs_the_rows_without_it(
     ("columns", "problem"),
     [
         ({"id": True, "value": True, "day": False}, "requires column 'day'"),
-        ({"ID": True, "value": True}, "has 'ID', and Delta cannot tell 'id' from it"),
+        ({"ID": True, "value": True}, "has 'ID', which Delta does not distinguish from 'id'"),
     ],
 )
 def test_a_table_that_takes_no_row_is_refused_at_the_start(

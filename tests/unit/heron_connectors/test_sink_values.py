@@ -151,8 +151,8 @@ def test_a_component_with_a_name_too_long_for_files_is_refused_at_once(tmp_path:
         (b"bytes", "value=b'bytes' has no JSON: a bytes is not a value of JSON"),
         ({1, 2}, "a set is not a value of JSON"),
         ("\ud83d", "half a character (a lone surrogate) is not text"),
-        ({1: "a", "1": "b"}, "two keys are the same text"),
-        ({"deep": [{None: 0, "null": 1}]}, "two keys are the same text"),
+        ({1: "a", "1": "b"}, "two keys have the same text"),
+        ({"deep": [{None: 0, "null": 1}]}, "two keys have the same text"),
     ],
     ids=["nan", "infinity", "bytes", "set", "surrogate", "keys", "deep-keys"],
 )
@@ -313,7 +313,7 @@ def test_the_type_of_a_column_is_that_of_the_rows_before_in_later_runs_too(
     assert ids_in(kind, tmp_path) == [0, 2]
     made = topology(kind, "EFFECTIVELY_ONCE", config, TextIds)
     with pytest.raises(
-        (ComponentError, TesterError), match="id as int64, and it is declared as string"
+        (ComponentError, TesterError), match="id as int64, but the column is declared as string"
     ):
         TopologyTester(made).__enter__()
 
@@ -360,7 +360,9 @@ def test_a_nan_that_sqlite_would_store_as_null_is_refused(tmp_path: Path, mode: 
     rows = [[0, 0.5], [1, math.nan], [2, math.inf]]
     _, errors, failed = write(DatabaseSink, mode, config, rows)
     assert failed == 1
-    assert any("value=nan: it is NaN, of which sqlite makes NULL" in each for each in errors)
+    assert any(
+        ("value=nan: the value is NaN, which sqlite stores as NULL") in each for each in errors
+    )
     with sqlite3.connect(path) as database:
         found = database.execute("SELECT id, value FROM rows ORDER BY id").fetchall()
     database.close()

@@ -156,7 +156,7 @@ def test_text_formats(tmp_path: Path, ending: str) -> None:
 
 def test_a_name_that_says_no_format_needs_to_be_told(tmp_path: Path) -> None:
     arrow_csv.write_csv(table(0, 1), tmp_path / "rows.txt")
-    with pytest.raises(TopologyError, match=r"rows\.txt: cannot tell its format"):
+    with pytest.raises(TopologyError, match=r"rows\.txt: its name does not show its format"):
         TableSpout.of(tmp_path / "rows.txt")
     with alone(TableSpout.of(tmp_path / "rows.txt", format="csv")) as spout:
         assert drained(spout) == [[0, "row 0"]]
@@ -242,9 +242,9 @@ def complaint(act: Callable[[], object]) -> str:
 
 
 def test_what_cannot_be_read_is_named(folder: Path) -> None:
-    assert "there is no file" in complaint(lambda: TableSpout.of(folder / "none.parquet"))
+    assert "does not exist" in complaint(lambda: TableSpout.of(folder / "none.parquet"))
     missing = TableSpout.of(folder / "none.parquet", columns=["number"])
-    assert "there is no file" in complaint(lambda: alone(missing))
+    assert "file not found" in complaint(lambda: alone(missing))
     (folder / "bad.parquet").write_bytes(b"PAR1 but no more")
     assert "bad.parquet cannot be read" in complaint(lambda: TableSpout.of(folder / "bad.parquet"))
     with alone(TableSpout.of(folder / "a.parquet", columns=["nummer"])) as spout:

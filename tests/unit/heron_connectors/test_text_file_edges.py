@@ -65,7 +65,7 @@ def test_a_file_of_utf_16_is_refused_whole(encoding: str, tmp_path: Path) -> Non
         return
     lines, errors = read(path)
     assert lines == []
-    assert "its beginning is that of UTF-16" in errors[0]
+    assert "is UTF-16 (by its first bytes)" in errors[0]
 
 
 @pytest.mark.parametrize(

@@ -245,9 +245,9 @@ def test_what_is_no_table_says_so(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("a\n1\n")
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"table.delimiter": ";;"}, "one character is needed"),
+        ({"table.delimiter": ";;"}, "must be one character"),
         ({"table.types": {"a": "number"}}, "number"),
-        ({"table.timestamp.field": "b"}, "'b', which is none of its columns: a"),
+        ({"table.timestamp.field": "b"}, "'b', which is not one of its columns: a"),
     ]
     for config, complaint in cases:
         with pytest.raises(ComponentError, match=complaint), alone(TableSpout.of(path), **config):

@@ -164,8 +164,8 @@ def test_a_run_that_begins_anew_beside_the_output_of_another_one_says_so(
 
     assert run(crash=True) == [], "it knows what it has written itself"
     (told,) = run(crash=False)
-    assert f"sink begins without state, and {target} has " in told
-    assert "resume from the checkpoint of that run, or name an empty target" in told
+    assert f"sink starts without state, and {target} has " in told
+    assert "resume from the checkpoint of the other run, or name an empty target" in told
 
 
 @contextmanager
@@ -231,7 +231,7 @@ def test_a_commit_that_fails_is_told_once_and_repeated(
             tester.advance(10)
         (problem,) = tester.errors("sink")
         assert "sink: cannot commit checkpoint 1: Permission denied" in problem.text
-        assert problem.text.strip().endswith("nothing is lost, it is tried again")
+        assert problem.text.strip().endswith("no data is lost, the sink retries")
         assert lines_in(tmp_path) == []
         tester.advance(2)
         assert lines_in(tmp_path) == [0, 1, 2]

@@ -80,7 +80,7 @@ def test_a_second_run_is_told_of_the_rows_of_the_first_and_a_restarted_process_i
     assert told(kind, mode, monkeypatch, "first") == []
     assert told(kind, mode, monkeypatch, "first") == [], "it is restarted, or resumed"
     (said,) = told(kind, mode, monkeypatch, "second")
-    assert "sink begins without state, and " in said
+    assert "sink starts without state, and " in said
     assert "another run" in said or "other runs" in said
     assert "name an empty target" in said
     assert "checkpoint" not in said
@@ -94,7 +94,7 @@ def test_so_is_one_that_begins_without_state_where_checkpoints_are_taken(
     assert told(kind, "EFFECTIVELY_ONCE", monkeypatch, "first") == []
     (said,) = told(kind, "EFFECTIVELY_ONCE", monkeypatch, "second")
     assert "another run" in said or "other runs" in said
-    assert "resume from the checkpoint of that run" in said
+    assert "resume from the checkpoint of the other run" in said
 
 
 def test_parquet_with_ids_knows_which_rows_are_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,13 +64,13 @@ def test_who_gets_another_reader_is_restarted_and_the_config_of_the_submit_stays
     change = changed_code(RUNNING, more, INSTANCES)
     assert (change.replaced, change.rewired, change.added) == ((), ("split",), ("top",))
     assert change.topology.config == {"a": 1}
-    assert change.notes == ("the topology's own config stays as it was submitted: a",)
+    assert change.notes == ("the topology's own config stays as submitted: a",)
 
 
 def test_a_scaled_component_keeps_its_number_of_instances() -> None:
     change = changed_code(RUNNING, code(WORDS, SPLIT, COUNT), INSTANCES | {"count": 7})
     assert change.topology.by_name["count"].parallelism == 7
-    assert "count keeps its 7 instances (the new code says 3)" in change.notes[0]
+    assert "count keeps its 7 instances (the new code has 3)" in change.notes[0]
 
 
 def test_state_that_nobody_takes_any_more_is_dropped_on_purpose_alone() -> None:
@@ -84,10 +84,10 @@ def test_state_that_nobody_takes_any_more_is_dropped_on_purpose_alone() -> None:
 
 def test_a_bolt_does_not_become_a_spout_and_code_is_not_changed_in_place() -> None:
     spout = replace(COUNT, is_spout=True, inputs=())
-    with pytest.raises(HeronError, match="count is a bolt that runs, and a spout in the new code"):
+    with pytest.raises(HeronError, match="count is a bolt in the running topology, but a spout"):
         changed_code(RUNNING, code(WORDS, SPLIT, spout), INSTANCES)
     edited = replace(RUNNING, components=(WORDS, SPLIT, replace(COUNT, code="another code")))
-    with pytest.raises(HeronError, match="was started from, and count was changed in it"):
+    with pytest.raises(HeronError, match="was started from, and count was changed in place"):
         changed_code(RUNNING, edited, INSTANCES)
 
 

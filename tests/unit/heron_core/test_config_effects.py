@@ -45,7 +45,7 @@ def idle(
             keys.STATE_FOLDER, "/tmp", keys.EFFECTIVELY_ONCE,
             "without topology.state.backend: rocksdb",
         ),
-        ("topology.optimize", True, keys.ATLEAST_ONCE, "here: it is a key of Storm or Heron"),
+        ("topology.optimize", True, keys.ATLEAST_ONCE, "because it is a key of Storm or Heron"),
     ],
 )  # fmt: skip
 def test_a_key_with_an_effect_only_elsewhere_says_where(
@@ -69,7 +69,9 @@ def test_keys_of_coroutines_are_named_where_no_bolt_is_one(key: str) -> None:
     assert found(looked_at, ours) == {("", why)}
     assert found(looked_at, coroutine) == found(looked_at, unknown) == set()
     own = replace(looked_at, config={key: 7})
-    assert found(own, coroutine) == {("count", "on other than a bolt whose process is `async def`")}
+    assert found(own, coroutine) == {
+        ("count", ("on a component that is not a bolt whose process is `async def`"))
+    }
     assert found(replace(coroutine, config={key: 7})) == set()
 
 

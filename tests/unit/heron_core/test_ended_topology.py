@@ -18,7 +18,7 @@ def at(secs: float) -> str:
 def test_nothing_of_a_topology_that_is_over_runs(state: str) -> None:
     ended_at = at(NOW - RECENT_SECS)
     found = over_text("words", {"state": state, "ended_at": ended_at}, NOW)
-    assert found == f"words is {state} since {ended_at}: nothing of it is to run"
+    assert found == f"words is {state} since {ended_at}: its processes must not run"
     assert over_text("words", {"state": state}, NOW).startswith(f"words is {state}: ")
 
 

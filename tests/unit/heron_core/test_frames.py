@@ -62,9 +62,9 @@ def test_values_that_do_not_fit_are_refused() -> None:
     ("data", "told"),
     [
         (b"", "0 bytes instead of 24"),
-        (b"GET / HTTP/1.1\r\n\r\n......"[:24], "not of this protocol"),
+        (b"GET / HTTP/1.1\r\n\r\n......"[:24], "unknown protocol"),
         (b"H" * 25, "25 bytes instead of 24"),
-        (b"H\x02" + bytes(22), "version 2"),
+        (b"H\x02" + bytes(22), "frame has 2"),
     ],
 )
 def test_strangers_are_named(data: bytes, told: str) -> None:

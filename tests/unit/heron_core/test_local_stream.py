@@ -143,5 +143,5 @@ def test_a_hello_names_its_connection(channel: bytes) -> None:
     "data", [b"GET / HTTP/1.1\r\nH", b"hpy\x02d" + bytes(12), b"hpy\x01x" + bytes(12)]
 )
 def test_any_other_hello_is_refused(data: bytes) -> None:
-    with pytest.raises(ProtocolError, match="a connection that begins with"):
+    with pytest.raises(ProtocolError, match="unknown connection: starts with"):
         parse_hello(data)

@@ -99,12 +99,12 @@ OTHER = PROTOCOL + 1
 def test_an_engine_of_another_protocol_is_told_apart_by_its_registration(
     data: list[Any], who: str
 ) -> None:
-    """Whatever else stands in it. The line names both engines and the cure."""
+    """Whatever else stands in it. The line names both engines and the remedy."""
     with pytest.raises(OtherProtocol) as refused:
         message_codec.decode(msgpack.packb(data))
     line = str(refused.value)
     assert who in line
-    assert f"and this is heronpy {VERSION} (protocol {PROTOCOL})" in line
+    assert f"not compatible with heronpy {VERSION} (protocol {PROTOCOL}) here" in line
     assert "`heronpy kill --savepoint`" in line
 
 

@@ -34,7 +34,7 @@ def test_a_request_is_asked_runs_and_is_done() -> None:
 
 def test_one_that_never_began_may_fail_but_is_not_done() -> None:
     assert REQUEST.failed("no").reason == "no"
-    with pytest.raises(ValueError, match="PENDING cannot become DONE"):
+    with pytest.raises(ValueError, match="PENDING cannot change to DONE"):
         REQUEST.done({})
 
 
@@ -46,7 +46,7 @@ def test_what_is_over_stays_so(over: Operation) -> None:
         lambda: over.failed("later"),
     )
     for change in changes:
-        with pytest.raises(ValueError, match="cannot become"):
+        with pytest.raises(ValueError, match="cannot change to"):
             change()
 
 

@@ -51,7 +51,7 @@ def refused(write: Write) -> Refused:
 
 def test_a_bolt_without_process_or_with_a_misspelt_one(refused: Refused) -> None:
     assert refused("pass") == "words.py:9: bolt 'count': class Count defines no process"
-    expected = "words.py:9: bolt 'count': class Count defines no process; did you mean 'proces' to"
+    expected = "words.py:9: bolt 'count': class Count defines no process; is 'proces' a"
     assert refused("def proces(self, tup): pass").startswith(expected)
     assert refused(PROCESS) == ""
     assert refused("def initialize(self, c, t):\n    self.process = print") == ""
@@ -90,14 +90,14 @@ def test_coroutines_and_generators_are_as_good_as_functions(body: str, refused: 
 def test_a_process_that_returns_its_values_is_told_the_line(refused: Refused) -> None:
     line = refused("def process(self, tup):\n    if tup.word:\n        return [tup.word]")
     assert line.startswith(
-        "words.py:12: bolt 'count': process returns [tup.word], of which nothing"
+        "words.py:12: bolt 'count': process returns [tup.word], which the engine"
     )
 
 
 def test_keyed_state_across_an_await_is_refused(refused: Refused) -> None:
     body = "from heron_api.state.keyed_state import value_state as v\nseen = v()\n"
     line = refused(f"{body}async def process(self, tup): pass")
-    assert "process is `async def`, and seen belongs to the key of a tuple" in line
+    assert "process is `async def`, but seen belongs to the key of one tuple" in line
 
 
 def test_an_overridden_init(refused: Refused) -> None:
@@ -171,13 +171,13 @@ def test_a_package_of_an_extra(refused: Refused, monkeypatch: pytest.MonkeyPatch
 def test_an_input_file_that_is_not_there(refused: Refused, write: Write) -> None:
     components = "__import__('heron_frontends.components', fromlist='x')"
     file = f"{components}.FileSpout.spec(config={{'library.file.path': 'lines.txt'}})"
-    assert refused(PROCESS, file) == "spout 'count': there is no file lines.txt"
+    assert refused(PROCESS, file) == "spout 'count': file not found: lines.txt"
     assert refused(PROCESS, file, runs_here=False) == ""
     write("lines.txt", "a\n")
     assert refused(PROCESS, file) == ""
     tables = "__import__('heron_connectors.tables.source', fromlist='x').TableSpout"
     table = f"{tables}.of('rows.csv', ['a']).spec()"
-    assert refused(PROCESS, table).startswith("spout 'count': there is no file ")
+    assert refused(PROCESS, table).startswith("spout 'count': file not found: ")
     texts = "heronpy_compat.connectors.textfiles.textfilesgenerator"
     generator = f"__import__('{texts}', fromlist='x').TextFileGenerator('*.none')"
-    assert refused(PROCESS, generator) == "words.py:14: there is no file that matches '*.none'"
+    assert refused(PROCESS, generator) == "words.py:14: no file matches '*.none'"

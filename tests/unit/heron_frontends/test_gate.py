@@ -78,6 +78,6 @@ def test_a_thread_cannot_run_a_coroutine_beside_the_event_loop() -> None:
     async def elsewhere() -> None:
         await asyncio.to_thread(run)
 
-    with pytest.raises(ComponentError, match="hook is `async def`, and a thread of the component"):
+    with pytest.raises(ComponentError, match="hook is `async def`, but a thread of the component"):
         coroutines.run(elsewhere())
     coroutines.close()

@@ -211,13 +211,13 @@ def test_files_that_cannot_be_used(write: Write, tmp_path: Path) -> None:
         "file)"
     )
     assert message_of(UsageError, write("a.b.py", "")) == (
-        "a.b.py cannot be imported: rename it so that only .py has a dot"
+        "a.b.py cannot be imported: rename the file so that only .py has a dot"
     )
     assert message_of(UsageError, write("queue.py", "")) == (
-        "queue.py hides Python's own module 'queue': rename it"
+        "queue.py hides Python's own module 'queue': rename the file"
     )
     assert message_of(UsageError, write("pytest.py", "")) == (
-        "pytest.py has the name of a module that is in use, pytest: rename it"
+        "pytest.py has the name of a module in use, pytest: rename the file"
     )
 
 
@@ -297,9 +297,9 @@ def test_classes_that_instances_could_not_import(write: Write) -> None:
     )
     text = COMPONENTS + "def main():\n" + inside + build + "main()\n"
     assert message_of(TopologyError, write("local.py", text)) == (
-        "class Late of component 'late' is defined inside a function:"
-        " move it to the top of its file, as instances import it from there"
-        " (a notebook or a prompt sends it by value)"
+        "class Late of component 'late' is defined inside a function: move the class to the top "
+        "level of its file, from which instances import it (a notebook or a prompt sends the "
+        "class by value)"
     )
 
 

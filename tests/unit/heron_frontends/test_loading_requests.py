@@ -114,7 +114,7 @@ def test_a_streamparse_topology_is_called_like_its_file(
 
 def test_the_environment_is_asked_for_by_name(project: Callable[[str], str]) -> None:
     file = project(WORD_COUNT.format(name="Counting"))
-    with pytest.raises(TopologyError, match="name it with -e, one of beta, prod"):
+    with pytest.raises(TopologyError, match="name the environment with -e, one of beta, prod"):
         load_topology(file)
     request = LoadRequest(file, environment="beta")
     assert load(request).by_name["word_spout"].parallelism == 1
@@ -245,7 +245,7 @@ def test_only_a_program_of_the_user_runs_itself(
     found = direct_run.program()
     assert found == (None if expected is None else expected.format(here=tmp_path))
     if found is None:
-        with pytest.raises(UsageError, match="topology 'T' is complete, but this is not a program"):
+        with pytest.raises(UsageError, match="topology 'T' is complete, but this program"):
             direct_run.run("T")
 
 

@@ -62,7 +62,7 @@ def test_more_streams_than_a_process_can_know_are_refused_at_once() -> None:
     # A generated topology with a stream for each customer: it would start for minutes in silence.
     streams = tuple(StreamSpec(f"s{number}", ("a",)) for number in range(60_000))
     (problem,) = problems(with_words(outputs=streams))
-    assert "has 60,001 streams, of at most 5,000: use one stream with a field" in problem
+    assert "has 60,001 streams, more than 5,000: use one stream with a field" in problem
 
 
 def test_what_storm_and_heron_accept_is_accepted() -> None:
@@ -109,12 +109,15 @@ def test_names_with_dashes_dots_and_blanks_are_legal() -> None:
         ),
         (
             with_count(name="__system"),
-            "bolt '__system': its name is the engine's own; choose another",
+            "bolt '__system': the engine reserves its name; choose another",
         ),
         (with_count(name=".count"), "bolt '.count': its name must not start with '.'"),
         (
             with_count(name="a/b"),
-            "bolt 'a/b': its name must not contain '/', as files are named after it",
+            (
+                "bolt 'a/b': its name must not contain '/', because files are named after the "
+                "component"
+            ),
         ),
         (
             with_count(name="a\n"),
@@ -129,7 +132,7 @@ def test_names_with_dashes_dots_and_blanks_are_legal() -> None:
             replace(TOPOLOGY, components=(WORDS, COUNT, COUNT)),
             "component name 'count' is used 2 times; names must be unique",
         ),
-        (with_count(class_path=""), "bolt 'count' has no class path; it must be MODULE.CLASS"),
+        (with_count(class_path=""), "bolt 'count' has no class path; use MODULE.CLASS"),
         # parallelism
         *(
             (
@@ -144,7 +147,7 @@ def test_names_with_dashes_dots_and_blanks_are_legal() -> None:
                 TOPOLOGY,
                 components=(replace(COUNT, inputs=(InputSpec("count", "default", SHUFFLE),)),),
             ),
-            "topology 'WordCount' has no spout; it needs at least one",
+            "topology 'WordCount' has no spout; at least one is needed",
         ),
         (
             with_words(inputs=(InputSpec("count", "default", SHUFFLE),)),
@@ -190,8 +193,8 @@ def test_names_with_dashes_dots_and_blanks_are_legal() -> None:
         (
             reading("words", "order", SHUFFLE),
             (
-                "bolt 'count' reads 'order' of 'words', which is not its stream; did you mean"
-                " 'orders'? (streams: default, orders)"
+                "bolt 'count' reads 'order' of 'words', which does not declare the stream; did "
+                "you mean 'orders'? (streams: default, orders)"
             ),
         ),
         (
@@ -238,10 +241,7 @@ def test_names_with_dashes_dots_and_blanks_are_legal() -> None:
         ),
         (
             reading("words", "default", GroupingSpec(GroupingKind.CUSTOM)),
-            (
-                "bolt 'count': input words:default is grouped custom, but there is no custom"
-                " grouping object"
-            ),
+            ("bolt 'count': input words:default: custom grouping needs a custom grouping object"),
         ),
         # config
         (

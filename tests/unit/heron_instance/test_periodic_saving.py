@@ -220,7 +220,7 @@ def test_the_newest_that_is_whole_is_taken(tmp_path: Path) -> None:
     state.write_bytes(state.read_bytes()[:-1])
     assert Process(Numbers, tmp_path).component.at == 30
     (folder / "2" / str(SOURCE)).write_bytes(b"")
-    with pytest.raises(Exception, match="is damaged: it is not what was saved there"):
+    with pytest.raises(Exception, match="is damaged: it does not match its checksum"):
         Process(Numbers, tmp_path)
 
 
@@ -255,7 +255,7 @@ def test_a_process_that_dies_while_its_disk_is_not_mounted_does_not_begin_anew(
     reported: list[str] = []
     spout.newest.reported = lambda number, failure: reported.append(failure)
     spout.newest.write(9, b"state")
-    with pytest.raises(CheckpointStoreError, match=r"/t has nothing of .*: mount its disk") as away:
+    with pytest.raises(CheckpointStoreError, match=r"/t has none of .*: mount its disk") as away:
         Process(Numbers, tmp_path, is_first=False)
     assert reported == [str(away.value)]
     assert not (tmp_path / "t").exists()

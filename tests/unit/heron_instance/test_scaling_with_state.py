@@ -197,7 +197,7 @@ def saved(keys: list[int]) -> bytes:
 def test_what_no_key_divides_is_not_divided() -> None:
     bolt = at_checkpoint(Plain)
     (failed,) = bolt.scaled(one_more("tested"), 2, tested=(ME,))
-    assert "tested had 1 instances and has 2 now, and what it keeps by put()" in failed.reason
+    assert "tested had 1 instances and has 2 now, but state saved by put()" in failed.reason
 
 
 class Held(Bolt):

@@ -54,7 +54,7 @@ def test_what_process_returns_is_an_error_that_names_its_line_and_a_bool_is_none
     assert made.words_of(FrameKind.FAIL) == [18]
     (error,) = made.errors
     line = inspect.getsourcelines(Returns.process)[1] + 3
-    assert f"test_shapes.py:{line}: process returns str 'value 3', of which nothing is" in error
+    assert f"test_shapes.py:{line}: process returns str 'value 3', which the engine" in error
 
 
 class Counts(Spout):

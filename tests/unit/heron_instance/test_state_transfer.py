@@ -300,7 +300,7 @@ def test_what_no_key_divides_stays_with_its_task(tmp_path: Path) -> None:
         each.plan(2, TWO)
         each.save()
     (failed,) = bolt.plan(3, packing(), (SOURCE, NEW), {"tested": (SOURCE, NEW)})
-    assert "tested had 2 instances and has 1 now, and what it keeps by put()" in failed.reason
+    assert "tested had 2 instances and has 1 now, but state saved by put()" in failed.reason
 
 
 def test_a_state_that_cannot_be_had_is_looked_for_again(tmp_path: Path) -> None:

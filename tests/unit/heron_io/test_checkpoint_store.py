@@ -167,7 +167,9 @@ def test_a_file_that_is_missing_or_cut_is_named(
     assert isinstance(found, FileSnapshot)
     with pytest.raises(CheckpointStoreError, match="shared/2/a is missing"):
         found.source.copy("a", str(tmp_path / "copy"))
-    with pytest.raises(CheckpointStoreError, match="shared/2/b is damaged: it has 1 bytes, not 3"):
+    with pytest.raises(
+        CheckpointStoreError, match=("shared/2/b is damaged: its size is 1 bytes, not 3")
+    ):
         found.source.copy("b", str(tmp_path / "copy"))
 
 
@@ -242,7 +244,7 @@ def test_stores_are_opened_by_url(tmp_path: Path) -> None:
         ("s3://bucket/states", "needs the package s3fs: pip install 's3fs'"),
         (
             "memory://states",
-            "'memory://states' is not a checkpoint store: what is written there is in",
+            "'memory://states' is not a checkpoint store: it is the memory of",
         ),
         ("cupboard://shelf", "'cupboard://shelf' is not a checkpoint store: Protocol not known"),
     ],

@@ -102,7 +102,7 @@ def test_a_program_that_fails_is_told_in_one_line(tmp_path: Path) -> None:
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"current-context": ""}, "no current-context"),
     ({"contexts": []}, "no context 'x'"),
-    ({"clusters": cluster(server="ftp://x")}, "no http or https URL"),
+    ({"clusters": cluster(server="ftp://x")}, "not an http or https URL"),
     ({"clusters": cluster(**{"server": "https://x", "proxy-url": "y"})}, "is not supported"),
     (
         {"clusters": cluster(**{"server": "https://x", "certificate-authority-data": "?"})},

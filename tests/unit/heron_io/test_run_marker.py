@@ -37,7 +37,7 @@ def test_a_checkpoint_fails_where_the_disk_is_not_mounted(tmp_path: Path) -> Non
     saving.write(4, b"fourth")
     kinds = [type(each) for each in told]
     assert kinds == [CheckpointStored, CheckpointFailed, CheckpointFailed, CheckpointStored]
-    assert all(f"{disk}/words has nothing of" in each.reason for each in told[1:3])
+    assert all(f"{disk}/words has none of" in each.reason for each in told[1:3])
     assert LocalFiles(str(disk)).numbers("words") == [1, 4]
 
 

@@ -87,7 +87,7 @@ def test_a_full_disk_leaves_nothing_half_written(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(HeronError, match=r"No space left on device; nothing is lost"):
+        with pytest.raises(HeronError, match=r"No space left on device; no data is lost"):
             folder.keep(1, 0, outcome())
     assert os.listdir(tmp_path / "tasks" / "1") == []
     assert folder.keep(1, 0, outcome())
@@ -127,7 +127,7 @@ def test_of_another_layout_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(UsageError, match="other things in it"):
+    with pytest.raises(UsageError, match="other content"):
         CheckpointDir(str(tmp_path)).claim(topology())
     assert os.listdir(tmp_path) == ["thesis.txt"]
 
@@ -202,6 +202,6 @@ def test_a_folder_that_cannot_be_written_to_is_told_in_a_line(tmp_path: Path) ->
 
 def test_what_is_refused_stays_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(UsageError, match="other things in it"):
+    with pytest.raises(UsageError, match="other content"):
         hold(tmp_path, topology())
     assert os.listdir(tmp_path) == ["thesis.txt"]

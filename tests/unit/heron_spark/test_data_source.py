@@ -197,9 +197,9 @@ def test_a_running_topology_is_found_by_its_name(store: Any, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({}, "which topology? Give the option topology"),
+        ({}, "name a topology: the option topology"),
         ({"path": "counts"}, "has an absolute path"),
-        ({"topology": "absent"}, "topology absent does not run: submit it first"),
+        ({"topology": "absent"}, "topology absent is not running: first submit"),
         ({"path": "/counts"}, "declares no types"),
     ],
 )

@@ -47,7 +47,7 @@ def test_rows_for_later_levels_pass() -> None:
 
 def test_rows_of_a_batch_that_did_not_begin_are_an_error() -> None:
     assert worked() == {}
-    with pytest.raises(HostFailed, match=r"a batch that did not begin, for \[1\]"):
+    with pytest.raises(HostFailed, match=r"a batch that did not start, for \[1\]"):
         worked((BEGIN, 0, b"x"), (LEVEL, 1, b"lost"))
 
 

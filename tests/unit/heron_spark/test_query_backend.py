@@ -67,7 +67,7 @@ def test_a_topology_at_its_end_is_not_submitted_again(home: Home, tmp_path: Path
         Path(folder.query, name).mkdir(parents=True)
         Path(folder.query, name, "0").touch()
     told = refusal(SparkOptions(checkpoint=folder.path), home)
-    assert told.startswith("t has come to its end in checkpoint")
+    assert told.startswith("t has already finished in checkpoint")
 
 
 def test_workers_on_this_machine_are_sent_nothing(home: Home, tmp_path: Path) -> None:

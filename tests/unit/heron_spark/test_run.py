@@ -46,7 +46,7 @@ def test_a_topology_that_has_ended_is_not_run_again(
     commits.mkdir(parents=True)
     (commits / "0").touch()
     assert run_on_spark(SPEC, options) == 0
-    assert "t has come to its end in checkpoint" in capsys.readouterr().err
+    assert "t has already finished in checkpoint" in capsys.readouterr().err
 
 
 def test_other_machines_need_a_checkpoint() -> None:

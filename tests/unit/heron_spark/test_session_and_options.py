@@ -21,7 +21,7 @@ from heron_spark.worker.printing import KEPT_CHARACTERS, Printed, PrintedLines
         ),
         (SparkOptions(max_batch=0), "--max-batch must be at least 1, not 0"),
         (SparkOptions(batch_secs=0), "--batch-secs must be more than 0"),
-        (SparkOptions(config=(("ui.port", "1"),)), "'ui.port': a key of Spark begins with spark."),
+        (SparkOptions(config=(("ui.port", "1"),)), "'ui.port': Spark's keys start with spark."),
     ],
 )
 def test_wrong_options_are_named(options: SparkOptions, told: str) -> None:

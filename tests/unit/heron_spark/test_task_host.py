@@ -176,7 +176,7 @@ def test_a_batch_with_tuples_that_failed_is_not_acked(tmp_path: Path) -> None:
     assert (spout["emitted"], bolt["executed"], bolt["failed"]) == (3, 3, 1)
     spout, bolt = batches.run(1)
     assert (spout["acked"], spout["errors"], bolt["failed"]) == (0, 1, 0)
-    assert "get no ack" in spout["statistics"]["last_error"]
+    assert "are not acked" in spout["statistics"]["last_error"]
     spout, _ = batches.run(2)
     assert (spout["acked"], spout["errors"]) == (3, 0)
     assert sorted(acked) == [4, 5, 6]
@@ -187,7 +187,9 @@ def test_batches_of_a_dataframe_that_nothing_asked_for_are_left_out(tmp_path: Pa
     assert batches.run(0)[1]["executed"] == batches.run(3)[1]["executed"] == EACH
     batches.run(4)
     Path(batches.folder.task_file(2, 4)).unlink()
-    with pytest.raises(HeronError, match=r"batch 4 is not whole: it failed, and the function of"):
+    with pytest.raises(
+        HeronError, match=r"batch 4 is incomplete: the batch failed, but the function of"
+    ):
         batches.run(5)
 
 

@@ -230,7 +230,7 @@ def test_what_cannot_run_is_named_in_a_line() -> None:
     requests, committing = problems(topology_of(topology.build("Refused", {}), None, None, {}))
     assert requests.startswith("bolt 'spout-drpc-words' takes requests (new_drpc_stream)")
     assert committing.startswith("bolt 'spout-committing' is an ICommitterTridentSpout")
-    assert requests.endswith("run it with --engine native")
+    assert requests.endswith("use --engine native")
 
 
 def test_coordinators_are_a_level_before_spouts_and_bolts() -> None:

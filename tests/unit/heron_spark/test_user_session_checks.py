@@ -65,11 +65,11 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a class whose module is not there": (
         lambda: start(without_class("no_such_module.Orders"), session("local[2]")),
-        "spout 'orders': module no_such_module not found (for class Orders): a component's class",
+        "spout 'orders': module no_such_module not found (for class Orders): define a component's",
     ),
     "a class that its module has not": (
         lambda: dataframe_of(without_class("json.Orders"), session("local[2]"), "orders"),
-        "spout 'orders': module json has no class 'Orders': a component's class is in the main",
+        "spout 'orders': module json has no class 'Orders': define a component's class in the main",
     ),
 }
 

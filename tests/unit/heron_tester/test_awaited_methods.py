@@ -308,4 +308,4 @@ def test_a_coroutine_that_a_decorator_hides_runs_or_is_an_error() -> None:
         assert tester.acked("numbers") == []
         problems = tester.errors("double")
         assert isinstance(problems[0].error, ComponentError)
-        assert "returns a coroutine, which nothing waits for" in problems[0].text
+        assert "returns a coroutine, which is not awaited" in problems[0].text

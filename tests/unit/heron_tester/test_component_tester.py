@@ -292,7 +292,7 @@ def test_what_a_start_raises_is_raised():
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: ComponentTester(Count), "Count is a bolt: name what it reads"),
+        (lambda: ComponentTester(Count), "Count is a bolt: name its inputs"),
         (lambda: ComponentTester(42), "42 is not a component"),
         (lambda: ComponentTester(Count, inputs=WORDS).next_tuple(), "only a spout has next_tuple"),
         (lambda: ComponentTester(Numbers).tick(), "only a bolt has tick"),

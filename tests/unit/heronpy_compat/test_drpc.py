@@ -380,8 +380,8 @@ def test_a_coroutine_in_a_coordinated_bolt_is_refused_when_it_is_loaded() -> Non
 @pytest.mark.parametrize(
     ("config", "problem"),
     [
-        ({"drpc.servers": "host:0"}, "drpc.servers has '0', which is no port"),
-        ({"drpc.invocations.port": "x"}, "drpc.invocations.port has 'x', which is no port"),
+        ({"drpc.servers": "host:0"}, "drpc.servers has '0', which is not a port"),
+        ({"drpc.invocations.port": "x"}, "drpc.invocations.port has 'x', which is not a port"),
         ({"drpc.token.file": "/nowhere"}, "drpc.token.file /nowhere cannot be read: No such file"),
     ],
 )

@@ -59,14 +59,14 @@ def test_nothing_of_java_is_left_out_in_silence(project: Path) -> None:
 
 
 def test_what_is_not_a_project_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"there is no project\.clj"):
+    with pytest.raises(UsageError, match=r"has no project\.clj"):
         run(["jar"], str(tmp_path))
     with pytest.raises(UsageError, match="defproject"):
         read_project("(ns x)")
     with pytest.raises(UsageError, match="`heronpy run`"):
         run(["run", "-m", "org.apache.storm.flux.Flux"], str(tmp_path))
     (tmp_path / "project.clj").write_text(PROJECT)
-    with pytest.raises(HeronError, match=r"_resources is not there"):
+    with pytest.raises(HeronError, match=r"_resources does not exist"):
         run(["jar"], str(tmp_path))
 
 

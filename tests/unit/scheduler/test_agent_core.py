@@ -76,7 +76,7 @@ def test_one_that_does_not_end_is_killed(agent: Agent) -> None:
     agent.does(AgentChildEnded(-9))
     end = agent.core.end
     assert end is not None
-    assert (end.stop_reason, end.reason) == ("kill", "it did not end and was killed")
+    assert (end.stop_reason, end.reason) == ("kill", "it did not stop in time and was killed")
 
 
 def test_a_silent_one_is_killed_once(agent: Agent) -> None:

@@ -90,7 +90,7 @@ def test_a_job_that_is_gone_is_killed(tmp_path: Path) -> None:
 
 def test_add_that_does_not_say_what_it_added(tmp_path: Path) -> None:
     """Guessing the numbers would break the packing plan."""
-    with pytest.raises(HeronError, match="does not say which instances"):
+    with pytest.raises(HeronError, match="did not report the instances"):
         client(tmp_path, "true").add(1)
 
 
@@ -132,8 +132,8 @@ def test_a_client_that_does_not_come_back(tmp_path: Path) -> None:
             "Job creation failed due to error:\n\tSubject ada is not permitted to createJob:www.",
             Refused,
             (
-                "no permission to do that to west/www/devel/WordCount: Subject ada is not "
-                "permitted to createJob:www.; act as a user who may use the role www"
+                "no permission for west/www/devel/WordCount: Subject ada is not permitted to "
+                "createJob:www.; use a user with the role www"
             ),
         ),
         (
@@ -156,7 +156,7 @@ def test_a_client_that_does_not_come_back(tmp_path: Path) -> None:
             "Error executing command: Invalid instance parameter: [7]",
             NothingThere,
             (
-                "Aurora has no such instances of west/www/devel/WordCount: Error executing "
+                "west/www/devel/WordCount does not have these instances: Error executing "
                 "command: Invalid instance parameter: [7]"
             ),
         ),
@@ -169,8 +169,8 @@ def test_a_client_that_does_not_come_back(tmp_path: Path) -> None:
             "",
             HeronError,
             (
-                "`aurora job create` of west/www/devel/WordCount fails: it ends with 9 and says "
-                "nothing"
+                "`aurora job create` of west/www/devel/WordCount fails: exited with code 9 "
+                "without a message"
             ),
         ),
     ],
@@ -203,5 +203,5 @@ def test_status_of_no_job() -> None:
 @pytest.mark.parametrize("text", ["", "<html>", "[1]", '[{"job": "x"}]', '[{"active": [{}]}]'])
 def test_status_that_is_none(text: str) -> None:
     """Another program's output is told of, not believed."""
-    with pytest.raises(HeronError, match="prints what is not understood"):
+    with pytest.raises(HeronError, match="unexpected output"):
         parsed_status(text)

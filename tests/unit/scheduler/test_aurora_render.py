@@ -109,5 +109,5 @@ def test_names_that_aurora_does_not_take(name: str) -> None:
 
 def test_braces_would_be_bound() -> None:
     """{{ in a folder's name would silently become something else."""
-    with pytest.raises(UsageError, match=r"the folder /a/\{\{b has \{\{ in it"):
+    with pytest.raises(UsageError, match=r"the folder /a/\{\{b contains \{\{"):
         render.job_file(KEY, PLAIN, spec("/a/{{b"))

@@ -68,7 +68,7 @@ def test_instances_with_other_numbers_than_planned_go_again(
     backend: AuroraBackend, tmp_path: Path
 ) -> None:
     # Somebody has added some by hand; containers 4 and 5 would never come up.
-    with pytest.raises(HeronError, match="2, 3, and the plan needs 4, 5"):
+    with pytest.raises(HeronError, match="2, 3, but the plan needs 4, 5"):
         backend.scale("wordcount", [4, 5], [])
     assert calls(tmp_path)[-1] == f"job kill {JOB}/2,3"
 

@@ -145,7 +145,7 @@ def test_a_bolt_that_cannot_keep_up_is_given_instances_by_a_durable_request(worl
     assert len(wanted(request).tasks_of["count"]) == 4
     ((what, why),) = world.master.said
     assert what == "count 1 -> 4"
-    assert "300% of what it can process would come" in why
+    assert "its input would be 300% of its capacity" in why
     world.run(30)  # whatever is seen meanwhile, no second one overlaps
     assert len(world.requests.all()) == 1
     world.end_update(number)
@@ -157,7 +157,7 @@ def test_an_update_that_is_refused_is_said_and_tried_again_much_later(world: Wor
     world.run(8)
     world.end_update(1, "no room")
     world.run(2)
-    assert world.master.said[-1] == ("not done: count 1 -> 4", "no room; none for 20 s")
+    assert world.master.said[-1] == ("not applied: count 1 -> 4", "no room; none for 20 s")
     world.run(15)
     assert len(world.requests.all()) == 1
     world.run(15)

@@ -95,17 +95,17 @@ def test_archives_are_where_workers_see_the_same_folder() -> None:
         ("  role: www", "  roll: www", "18: the key 'roll' is not known; did you mean 'role'?"),
         ("  role: www", "  role: 'w w'", "18: 'w w' is not a name: letters, digits"),
         ("state: zk:", "state: zoo:", "2: 'zoo://zk1:2181,zk2:2181/heron' is not a state store:"),
-        ("ram: 32GB", "ram: 32 apples", "8: this must be a size such as 512MB, not '32 apples'"),
+        ("ram: 32GB", "ram: 32 apples", "8: expected a size such as 512MB, not '32 apples'"),
         ("cpu: 16", "cpu: 0", "8: this must be a number of cores, not 0"),
         ("containers: 4", "containers: 0", "5: this must be a whole number of at least 1, not 0"),
-        ("-O {file} {uri}", "-O {file}", "14: {uri} must stand in it"),
+        ("-O {file} {uri}", "-O {file}", "14: the command must contain {uri}"),
         ("  topology.max.spout.pending: 500", "  pending: 500", "10: 'pending' is not a config"),
         ("client: ~/bin/aurora -v", "client: \"aurora 'x\"", "22: \"aurora 'x\" is not a command"),
-        ("role: www", "role: 7", "18: this must be text, not 7"),
+        ("role: www", "role: 7", "18: expected text, not 7"),
         ("aurora:\n", "spark: {master: yarn}\naurora:\n",
-         "16: spark says nothing here: the scheduler is aurora"),
+         "16: spark has no effect: the scheduler is aurora"),
         ("  role: www", "  cluster: east", "18: the key 'cluster' is given twice"),
-        ("config:\n", "config: [\n", "this is not YAML"),
+        ("config:\n", "config: [\n", "not valid YAML"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_line(old: str, new: str, line: str) -> None:
@@ -119,11 +119,11 @@ def test_what_is_wrong_is_named_with_its_line(old: str, new: str, line: str) -> 
 @pytest.mark.parametrize(
     ("gone", "line"),
     [
-        ("  role: www\n", "scheduler aurora needs aurora: role: add it"),
+        ("  role: www\n", "scheduler aurora needs aurora: role: add the key"),
         ("state: zk://zk1:2181,zk2:2181/heron\n", "scheduler aurora needs state: zk://HOST:PORT"),
         (
             "scheduler: aurora\n",
-            "there is no key 'scheduler' (local or spark or aurora or yarn or kubernetes)",
+            "the key 'scheduler' is missing (local or spark or aurora or yarn or kubernetes)",
         ),
     ],
 )
@@ -179,7 +179,7 @@ def test_names(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         cluster_of("wset", str(tmp_path))
     assert str(error.value) == (
-        f"there is no cluster 'wset' in {tmp_path}; did you mean 'west'? (clusters: west)"
+        f"cluster 'wset' not found in {tmp_path}; did you mean 'west'? (clusters: west)"
     )
 
 

@@ -247,7 +247,7 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
 ROUND_ROBIN_REFUSALS: list[tuple[dict[str, Any], str]] = [
     (
         {"topology.container.ram": 2 * GIB},
-        "topology.container.ram is 2147483648, which leaves nothing for 3 instances in container 1",
+        "topology.container.ram is 2147483648, which is too small for 3 more instances in ",
     ),
     (
         {"topology.container.ram": 2 * GIB + 48 * MIB - 3},

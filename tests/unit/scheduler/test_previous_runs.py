@@ -145,7 +145,9 @@ def test_another_topology_of_the_same_name_is_refused(files: LocalFiles) -> None
     task = packing.tasks_of["lines"][0]
     files.save("words", 7, task, as_bytes(position.deferred_snapshot()))
     other = topology(numbers=1, count=2)
-    with pytest.raises(HeronError, match="has state of lines, which words has not") as refused:
+    with pytest.raises(
+        HeronError, match="has state of lines, which is missing in words"
+    ) as refused:
         previous_run_of(other, pack(other), files, NODE)
     assert str(refused.value).endswith("; --fresh starts from scratch")
 
@@ -163,7 +165,7 @@ def test_a_mode_that_does_not_use_what_is_kept_is_refused(
     """Somebody tries it with another -o: what it has counted must not be gone without a word."""
     checkpoint(files, 7)
     made = topology({keys.RELIABILITY_MODE: mode}, lines=1, count=2)
-    with pytest.raises(HeronError, match=f"has left {left}, which {mode} does not use: -o "):
+    with pytest.raises(HeronError, match=f"left {left}, which {mode} does not use: -o "):
         previous_run_of(made, pack(made), files, NODE)
 
 
@@ -173,11 +175,11 @@ def test_what_instances_have_saved_is_for_the_same_tasks(files: LocalFiles) -> N
     describe_own(AT_LEAST_ONCE, packing, files)
     previous = previous_run_of(AT_LEAST_ONCE, packing, files, {})
     assert previous is not None
-    assert (previous.run, str(previous)) == ("abc", "the states that its components saved last")
+    assert (previous.run, str(previous)) == ("abc", "the last saved states of its components")
     wider = topology(AT_LEAST_ONCE.config, lines=1, count=3)
-    with pytest.raises(HeronError, match=r"others now for count: give all .*; --fresh starts"):
+    with pytest.raises(HeronError, match=r"the tasks of count have changed: .*; --fresh starts"):
         previous_run_of(wider, pack(wider), files, {})
-    with pytest.raises(HeronError, match="states that its components have saved, which EFFECT"):
+    with pytest.raises(HeronError, match="the saved states of its components, which EFFECT"):
         previous_run_of(EXACT, pack(EXACT), files, {})
 
 
@@ -262,7 +264,7 @@ def test_fresh_says_what_it_leaves_and_starts_anew(world: World) -> None:
     words = fresh_start(fresh)
     assert words.startswith("words starts from scratch")
     is_own = keys.CHECKPOINT_STORE in world.topology.config
-    assert (f"leaves {folder}: --from-savepoint {folder} begins with it" in words) is is_own
+    assert (f"keeps {folder}: start from it with --from-savepoint {folder}" in words) is is_own
     assert words.endswith(" is removed") is not is_own
     node = world.begin(fresh)
     assert (node or {}).get("completed", []) == []
@@ -302,11 +304,11 @@ def test_a_disk_that_is_not_mounted_is_no_first_run(here: Path) -> None:
     world.run()
     (here / "disk").rename(here / "unmounted")
     with pytest.raises(
-        HeronError, match=r"disk/kept/words has nothing of .*; --fresh starts from scratch"
+        HeronError, match=r"disk/kept/words has none of .*; --fresh starts from scratch"
     ):
         resumed(world.submission())
     fresh = world.submission()
-    assert "disk/kept/words has nothing of" in fresh_start(fresh)
+    assert "disk/kept/words has none of" in fresh_start(fresh)
     assert world.begin(fresh)["latest"] == 4, "no number is used twice when both are there"
     with open_store(world.home.store_url) as store:
         forget(store, "words")
@@ -330,7 +332,7 @@ def test_own_states_on_a_disk_that_is_not_mounted_are_missed(here: Path) -> None
             forget(store, "words")
         (here / "kept").rename(here / "unmounted")
         if has_saved:
-            with pytest.raises(HeronError, match=r"kept/words has nothing of .*; --fresh starts"):
+            with pytest.raises(HeronError, match=r"kept/words has none of .*; --fresh starts"):
                 resumed(world.submission())
         else:
             assert resumed(world.submission()).previous is None

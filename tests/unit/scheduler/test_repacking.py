@@ -92,7 +92,7 @@ def test_first_fit_fills_what_has_room() -> None:
 @pytest.mark.parametrize(
     ("parallelism", "containers", "told"),
     [
-        ({"cuont": 2}, None, "no component 'cuont': it has word, count"),
+        ({"cuont": 2}, None, "no component 'cuont'; its components: word, count"),
         ({"count": 0}, None, "count cannot have 0 instances: use at least 1"),
         ({}, 5, "use 1 to 4"),
     ],
@@ -178,5 +178,5 @@ def test_an_update_to_more_than_the_limit_names_its_key(
     config: dict[str, Any], number: int
 ) -> None:
     spec = topology(config, word=1, count=3)
-    with pytest.raises(TopologyError, match=r"instances are more than topology\.instances\.max"):
+    with pytest.raises(TopologyError, match=r"instances exceed topology\.instances\.max"):
         repack(spec, pack(spec), {"count": number})

@@ -153,13 +153,17 @@ def test_the_folder_of_a_retained_checkpoint_will_do(world: World) -> None:
 def test_a_component_that_is_new_begins_without_state(world: World) -> None:
     after = topology(lines=1, split=2, count=2, top=1)
     savepoint = world.read(after)
-    assert savepoint.plan.notes == (f"top is not in {world.url}: it begins without state",)
+    assert savepoint.plan.notes == (
+        (f"{world.url} has no state of top: the component starts without state"),
+    )
     assert not dict(world.restored(savepoint, pack(after), "top"))
 
 
 def test_state_of_a_component_that_is_no_more_is_dropped_only_on_purpose(world: World) -> None:
     after = topology(lines=1, tally=2)
-    with pytest.raises(HeronError, match=r"state of count, which words has not .it has tally inst"):
+    with pytest.raises(
+        HeronError, match=r"state of count, which is missing in words .it has tally"
+    ):
         world.read(after)
     shutil.rmtree(world.url)
     savepoint = world.read(after, allow=True)
@@ -212,7 +216,7 @@ def test_a_description_that_is_none_is_named(world: World, text: str) -> None:
 def test_a_later_format_is_for_a_later_version(world: World) -> None:
     path = Path(world.take()) / "description.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2, "version": "9"}))
-    with pytest.raises(HeronError, match=r"written by heronpy 9 in format 2.*use that version"):
+    with pytest.raises(HeronError, match=r"written by heronpy 9 in format 2.*use version 9"):
         world.read(BEFORE, world.url)
 
 

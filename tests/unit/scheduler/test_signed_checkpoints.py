@@ -134,7 +134,7 @@ def test_a_changed_file_of_a_state_is_refused_before_a_value_is_opened(world: Wo
     """Its name is signed, and says what it has to hold."""
     ((name, size),) = json.loads(file(world).with_name(f"{COUNT}.files").read_text())
     (world.path / "store" / "words" / "shared" / str(COUNT) / name).write_bytes(bytes(size))
-    with pytest.raises(HeronError, match="is not what was saved"):
+    with pytest.raises(HeronError, match="does not match its checksum"):
         state("count").restore(world.store.load("words", 7, COUNT))
     assert opened == []
 

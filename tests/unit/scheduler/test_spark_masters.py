@@ -79,8 +79,9 @@ def test_a_topology_that_runs_cannot_be_given_another_master() -> None:
     with pytest.raises(HeronError) as raised:
         check_slots(parse_master("local-cluster[2,1,600]", 8), 2, 3, runs=True)
     assert str(raised.value) == (
-        "local-cluster[2,1,600] has 2 slots, and 3 are needed, one for each container: kill it and "
-        "submit it with --master 'local-cluster[3,1,600]', or pack into fewer containers (-w 2)"
+        "local-cluster[2,1,600] has 2 slots, and 3 are needed, one for each container: kill the "
+        "topology and submit it with --master 'local-cluster[3,1,600]', or pack into fewer "
+        "containers (-w 2)"
     )
 
 

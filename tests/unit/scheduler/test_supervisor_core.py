@@ -158,7 +158,7 @@ def test_one_that_says_nothing_is_described_by_its_signal() -> None:
     assert end == SupervisorExit(
         SupervisorOutcome(
             ExitCode.TOPOLOGY_FAILED,
-            "only ended 3 times in a row: the last time it was killed by signal 11 (SIGSEGV)",
+            "only ended 3 times in a row: most recently it was killed by signal 11 (SIGSEGV)",
         )
     )
 
@@ -202,7 +202,7 @@ def test_a_database_that_is_away_for_an_hour_ends_nothing() -> None:
     ends(machine, "bolt", 130)
     assert machine.now - began > 3600.0
     assert machine.core.outcome is None
-    assert "bolt: it has ended 130 times in a row, next try in 30.0 s" in machine.logged
+    assert "bolt: 130 failures in a row, next try in 30.0 s" in machine.logged
     machine.passes(PAUSE_SECS_MAX, "manager")
     assert machine.phases["bolt"] is ProcessPhase.RUNNING
 
@@ -285,7 +285,7 @@ def test_whoever_was_stopped_itself_kills_nobody() -> None:
     machine = running(spec("manager"), spec("bolt"), spec("mute"))
     machine.passes(SILENT_SECS - 5.0, "manager", "bolt")
     assert machine.does(SupervisorTimer(), 18.0) == []
-    assert "this process stood still for 17 s (stopped, or no CPU)" in machine.logged[-1]
+    assert "this process was suspended for 17 s (stopped, or without CPU)" in machine.logged[-1]
     assert machine.passes(4.0, "manager", "bolt") == []
     assert machine.passes(2.0, "manager", "bolt") == [KillProcess("mute")]
 
@@ -325,7 +325,9 @@ def test_a_bolt_that_leaks_is_warned_of_and_then_restarted() -> None:
     assert machine.does(MemoryMeasured("bolt", 50 * MIB)) == []
     assert machine.does(MemoryMeasured("bolt", 95 * MIB)) == []
     assert machine.does(MemoryMeasured("bolt", 96 * MIB)) == []
-    (warned,) = [each for each in machine.logged if each.endswith("beyond that it is restarted")]
+    (warned,) = [
+        each for each in machine.logged if each.endswith("an instance above its limit is restarted")
+    ]
     assert "bolt uses 95 MB of the 100 MB that topology.component.rammap has" in warned
     assert machine.does(MemoryMeasured("bolt", 101 * MIB)) == [TerminateProcess("bolt")]
     assert machine.does(MemoryMeasured("bolt", 102 * MIB)) == []

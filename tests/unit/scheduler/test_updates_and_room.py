@@ -92,7 +92,7 @@ def test_an_update_without_its_containers_says_what_the_cluster_says(world: Worl
     request = world.ask(OperationKind.UPDATE, packing=packing_to_json(NEW))
     world.poll()
     world.master.update |= {"step": "containers"}
-    world.containers.waits = "YARN has not given container 4 (640 MB, 1 vcores) yet"
+    world.containers.waits = "YARN has not granted container 4 (640 MB, 1 vcores) yet"
     world.poll()
     world.containers.waits = ""
     world.poll()
@@ -101,5 +101,5 @@ def test_an_update_without_its_containers_says_what_the_cluster_says(world: Worl
     assert request().state is OperationState.FAILED
     assert request().reason == (
         "t is not updated: container 4 did not come up within 30 s "
-        "(YARN has not given container 4 (640 MB, 1 vcores) yet)"
+        "(YARN has not granted container 4 (640 MB, 1 vcores) yet)"
     )

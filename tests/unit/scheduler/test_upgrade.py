@@ -142,7 +142,7 @@ def test_what_waits_for_its_time_is_cancelled(world: World) -> None:
     again = world.ask(OperationKind.CANCEL)
     world.now = 2000.0
     world.poll(3)
-    assert again().reason == "no update of t is under way, and none waits for its time"
+    assert again().reason == "t has neither a running nor a scheduled update"
     assert not world.containers.restarted
 
 

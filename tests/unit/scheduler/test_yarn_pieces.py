@@ -40,7 +40,7 @@ def node(phase: SlotPhase = SlotPhase.RUNNING) -> dict[str, Any]:
     [
         (node(), 2, "container_a", None),
         (node(SlotPhase.STARTING), 2, "container_a", None),
-        (node(SlotPhase.ENDING), 2, "container_a", "wants it to end"),
+        (node(SlotPhase.ENDING), 2, "container_a", "stopped by the application master"),
         (node(), 2, "container_b", "container 2 is container_a now"),
         (node(), 3, "container_c", "no longer known to the application master"),
     ],
@@ -101,7 +101,7 @@ def test_hadoops_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(UsageError, match=r"core-site\.xml is not XML: no element found"):
         conf_folder(None, KEY)
     (tmp_path / "core-site.xml").write_text("<other/>")
-    with pytest.raises(UsageError, match="begins with <other>"):
+    with pytest.raises(UsageError, match="starts with <other>"):
         conf_folder(str(tmp_path), KEY)
 
 

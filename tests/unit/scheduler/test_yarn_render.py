@@ -76,9 +76,9 @@ def test_a_command_survives_the_launch_script() -> None:
 @pytest.mark.parametrize(
     ("largest", "told"),
     [
-        (Ask(2048, 8), "container 1 needs 3072 MB of memory, and YARN gives at most 2048"),
-        (Ask(4096, 2), "container 1 needs 3 vcores, and YARN gives at most 2"),
-        (Ask(1024, 1), "the application master needs 2048 MB of memory, and YARN gives at most"),
+        (Ask(2048, 8), "container 1 needs 3072 MB of memory, but YARN's maximum is 2048"),
+        (Ask(4096, 2), "container 1 needs 3 vcores, but YARN's maximum is 2"),
+        (Ask(1024, 1), "the application master needs 2048 MB of memory, but YARN's maximum is"),
     ],
 )
 def test_larger_than_any(largest: Ask, told: str) -> None:

@@ -262,7 +262,7 @@ def test_without_a_master_a_topology_that_is_over_has_no_other_one(
     place.ends()
     master.kill()
     place.until(lambda: bool(place.link.over))
-    assert place.link.over == f"{NAME} is ENDED since {ENDED_AT}: nothing of it is to run"
+    assert place.link.over == f"{NAME} is ENDED since {ENDED_AT}: its processes must not run"
 
 
 def test_without_a_state_store_the_master_is_where_it_was_last(

@@ -49,13 +49,13 @@ def test_no_restore_goes_behind_a_checkpoint_that_sinks_have_committed(trouble: 
 @pytest.mark.parametrize(
     ("trouble", "cure"),
     [
-        ("away", "tried until the checkpoint store is back"),
+        ("away", "make the checkpoint store reachable"),
         (
             "damaged",
-            "put the file back, or restore an older one by `heronpy restore T --checkpoint 1`",
+            "or restore an older checkpoint with `heronpy restore T --checkpoint 1`",
         ),
-        ("gone", "what sinks have committed since checkpoint 1 is committed again then"),
-        ("refused", "correct the code"),
+        ("gone", "sinks will repeat the output that they committed after checkpoint 1"),
+        ("refused", "fix the code"),
     ],
 )
 def test_a_restore_that_fails_says_what_a_person_can_do(trouble: str, cure: str) -> None:

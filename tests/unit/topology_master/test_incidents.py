@@ -116,8 +116,8 @@ def test_a_crash_is_told_with_what_it_cost() -> None:
     assert (crash.kind, crash.container, crash.task, crash.instance) == ("crash", 2, 2, "count[0]")
     assert crash.at == MORNING + 100.0
     assert log_line(crash).partition(" ")[2] == (
-        "crash: count[0] (task 2, container 2) was killed by signal 9 (SIGKILL): "
-        "up to 1,234 deliveries that it had taken are lost"
+        "crash: count[0] (task 2, container 2) was killed by signal 9 (SIGKILL): up to 1,234 "
+        "received deliveries are lost"
     )
     assert made.stats().events == (crash,)
     assert made.stats().lost == 1234

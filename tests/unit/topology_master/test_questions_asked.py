@@ -157,7 +157,7 @@ def test_answers_are_merged_in_the_order_of_keys_up_to_the_limit(asked: Asked) -
 @pytest.mark.parametrize(
     ("outcome", "name", "text"),
     [
-        (QueryOutcome.STATELESS, "refused", "count keeps no state"),
+        (QueryOutcome.STATELESS, "refused", "count is stateless"),
         (QueryOutcome.OTHER_KIND, "refused", "why"),
         (QueryOutcome.RESTARTING, "restarting", r"count\[0\] is starting"),
         (QueryOutcome.TOO_LARGE, "too_large", "why: give a smaller --limit"),

@@ -166,7 +166,10 @@ def test_an_update_waits_for_tuples_that_are_held_by_whom_it_concerns() -> None:
     made = Stateless()
     update(made, FEWER)
     assert not plans(held_by(made, FIRST, LAST, secs=10.0))
-    kept = [f"{each}[0] (it keeps tuples, as open windows do)" for each in ("first", "last")]
+    kept = [
+        (f"{each}[0] (its state keeps tuples (open windows, for example))")
+        for each in ("first", "last")
+    ]
     assert step(made) == ("drain", kept), "and says for whom"
     assert plans(held_by(made, FIRST))[-1][0] == 2
 
@@ -192,10 +195,10 @@ def test_what_the_user_wants_meanwhile_holds_afterwards() -> None:
 @pytest.mark.parametrize(
     ("packing", "told"),
     [
-        (PACKED, "runs by this plan already"),
+        (PACKED, "has this plan already"),
         (PackingPlan("t", (ONE,)), "components are not the topology's: last"),
-        (PackingPlan("other", PACKED.containers), "a packing plan of 'other'"),
-        (PackingPlan("t", (*PACKED.containers, ContainerPlan(3, (), NOTHING))), "nothing to run"),
+        (PackingPlan("other", PACKED.containers), "the packing plan is of 'other'"),
+        (PackingPlan("t", (*PACKED.containers, ContainerPlan(3, (), NOTHING))), "without inst"),
         (
             PackingPlan("t", (ONE, ContainerPlan(2, (
                 InstancePlan(LAST, "last", 1, NOTHING),), NOTHING))),

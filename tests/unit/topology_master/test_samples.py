@@ -75,7 +75,7 @@ def test_old_samples_are_forgotten() -> None:
     samples = Samples(TOPOLOGY)
     for _ in range(SAMPLES_KEPT + 1):
         samples.begin(ASKED, PACKING)
-    with pytest.raises(HeronError, match="there is no sample 1: ask again"):
+    with pytest.raises(HeronError, match="unknown sample 1: take a new sample"):
         samples.found(1, PACKING)
     assert samples.found(2, PACKING)["tuples"] == []
 

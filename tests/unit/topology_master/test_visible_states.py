@@ -69,12 +69,17 @@ def test_a_checkpoint_says_in_its_folder_what_it_is() -> None:
 def test_the_cure_is_for_the_host_the_store_and_the_setting_that_is_missing() -> None:
     assert why() == ""
     one = "the topology master does not see the states of last[0] on two: "
-    mount = "the folder /disk/store there is not the store that the topology master sees: mount it"
+    mount = (
+        "the folder /disk/store on that host is not the store of the topology master: mount the "
+        "store"
+    )
     assert why(LAST) == one + mount
     assert why(LAST, folder="file:///disk/store") == one + mount
     every = why(SPOUT, FIRST, LAST)
-    assert "on one, two: the folder /disk/store is not the same on its host and theirs" in every
-    bucket = "s3://b/x is another store there: give all hosts the same server and credentials"
+    assert "on one, two: the folder /disk/store differs between its host and the others" in every
+    bucket = (
+        "s3://b/x is another store on that host: give all hosts the same server and credentials"
+    )
     assert why(LAST, folder="s3://b/x").endswith(bucket)
     assert why(LAST, is_named=False).endswith(
         "set topology.checkpoint.store to a folder or URL that all hosts share"
@@ -101,7 +106,7 @@ def test_a_store_that_the_master_cannot_look_at_fails_the_checkpoint() -> None:
     made.store_failure = "/disk/store/T/1 cannot be looked at: Stale file handle"
     made.wait(1.1)
     made.complete(1)
-    why_not = f"the topology master cannot look for its states: {made.store_failure}"
+    why_not = f"the topology master cannot check its states: {made.store_failure}"
     assert f"checkpoint 1 failed: {why_not}" in made.events
     assert completed(made) == []
 

@@ -108,11 +108,11 @@ def test_skew_is_seen_by_its_instances_where_keys_are_not_sampled() -> None:
     made = fluid(1_200, hot_share={"count": 0.43}, sees_keys=False)
     made.run(1_200)
     assert len(made.decisions) <= 2
-    assert any("one instance gets" in each.why for each in made.diagnoses)
+    assert any("one instance receives" in each.why for each in made.diagnoses)
 
 
 def test_streams_that_go_to_all_or_to_one_instance_are_left_alone() -> None:
-    for kind, words in ((GroupingKind.ALL, "gets all tuples"), (GroupingKind.GLOBAL, "global")):
+    for kind, words in ((GroupingKind.ALL, "receives all tuples"), (GroupingKind.GLOBAL, "global")):
         spec = chain(kind)
         made = Fluid(spec, options_of(spec), lambda now: 900, RATES)
         made.run(600)
@@ -182,7 +182,7 @@ def test_limits_are_kept_and_named() -> None:
     made = fluid(3_000, options=options_of(spec, instances_max={"count": 4}))
     made.run(600)
     assert made.instances == {"words": 1, "split": 1, "count": 4}
-    assert any("10 instances would do, and it may have 4" in each.why for each in made.diagnoses)
+    assert any("10 instances needed, its maximum is 4" in each.why for each in made.diagnoses)
 
 
 def test_the_threshold_adds_one_instance_after_so_many_reports() -> None:

@@ -47,7 +47,7 @@ def test_a_resource_map_that_says_nothing_changes_nothing(load: Load, entries: s
         ("[{id: onee, ram: 1GB}]", "'onee', which is not a component; did you mean 'one'?"),
         ("[{id: one, ram: 1GB}, {id: one, cpu: 1}]", "has two entries of 'one'"),
         ("[{id: one, memory: 1GB}]", "has the key 'memory', which is not known"),
-        ("[{id: one, ram: 256}]", "ram must be a size with its unit, such as 256MB, not '256'"),
+        ("[{id: one, ram: 256}]", "ram must be a size with its unit, for example 256MB, not '256'"),
         ("[{id: one, ram: B256}]", "not 'B256'"),
         ("[{id: one, disk: 0GB}]", "not '0GB'"),
         ("[{id: one, cpu: half}]", "cpu must be a number of at least 0, not 'half'"),

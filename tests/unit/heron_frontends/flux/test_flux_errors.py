@@ -52,8 +52,8 @@ Write = Callable[[str, str], str]
         ("parts.Count", "parts.Cuont", "module parts has no class 'Cuont'; did you mean 'Count'?"),
         ("parts.Count", "nowhere.Count", "module nowhere not found (for class Count)"),
         ("parts.Count", "com.acme.Count", "Java class com.acme.Count has no equivalent here"),
-        ("parts.Count", "parts.Lines", "parts.Lines is not a bolt, it has no method process;"),
-        ("parts.Lines", "parts.Split", "parts.Split is not a spout, it has no method next_tuple"),
+        ("parts.Count", "parts.Lines", "parts.Lines is not a bolt: the class has no method"),
+        ("parts.Lines", "parts.Split", "parts.Split is not a spout: the class has no method"),
         ("parts.Count", "org.apache.storm.testing.TestWordSpout", "is a spout, not a bolt"),
     ],
 )  # fmt: skip
@@ -84,16 +84,16 @@ GOOD = "constructorArgs: [[b], {ref: base}]"
 @pytest.mark.parametrize(
     ("component", "expected"),
     [
-        ("constructorArgs: [{ref: bass}]", "reference to 'bass', which is not a component; did"),
-        ("constructorArgs: [{reflist: [base, other]}]", "reference to 'other'"),
-        ("constructorArgs: [[], {ref: f}]", "refer to each other in a loop: f -> f"),
-        ("constructorArgs: [{ref: lines}]", "reference to 'lines', which is not a component"),
+        ("constructorArgs: [{ref: bass}]", "reference to unknown component 'bass'; did"),
+        ("constructorArgs: [{reflist: [base, other]}]", "reference to unknown component 'other'"),
+        ("constructorArgs: [[], {ref: f}]", "refer to each other in a cycle: f -> f"),
+        ("constructorArgs: [{ref: lines}]", "reference to unknown component 'lines'"),
         ("constructorArgs: []", "the constructor of parts.Filter does not take 0 arguments"),
         ("constructorArgs: [1, 2, 3]", "does not take 3 arguments: it is Filter(words, parent"),
         ("factory: of_lenght, factoryArgs: [1]", "has no factory 'of_lenght'; did you mean 'of_l"),
         ("factory: ofLength, factoryArgs: []", "factory 'ofLength' of parts.Filter does not take"),
-        ("factory: of_length, constructorArgs: [1]", "it is made by its factory"),
-        ("factoryArgs: [1]", "has factoryArgs, but it has no factory"),
+        ("factory: of_length, constructorArgs: [1]", "the object is made by its factory"),
+        ("factoryArgs: [1]", "has factoryArgs, but the object has no factory"),
         (f"{GOOD}, properties: [{{name: lout, value: 1}}]", "no property 'lout'; did you mean 'lo"),
         (f"{GOOD}, properties: [{{name: loud}}]", "must have a value or a ref, and not both"),
         (f"{GOOD}, properties: [{{name: a, value: 1, ref: base}}]", "and not both"),
@@ -109,7 +109,7 @@ def test_an_object_that_cannot_be_made(refused: Refused, component: str, expecte
 @pytest.mark.parametrize(
     ("bolt", "expected"),
     [
-        ("constructorArgs: [{ref: other}]", "reference to 'other', which is not a component"),
+        ("constructorArgs: [{ref: other}]", "reference to unknown component 'other'"),
         ("properties: [{name: topik, value: a}]", "no property 'topik'; did you mean 'topic'?"),
         ("configMethods: [{name: withFilters}]", "no configMethod 'withFilters'"),
         ("configMethods: [{name: withFilter}]", "it is with_filter(self, kept)"),
@@ -204,12 +204,12 @@ def test_components_that_refer_to_each_other(refused: Refused) -> None:
           - {id: b, className: parts.Filter, constructorArgs: [{ref: c}]}
           - {id: c, className: parts.Filter, constructorArgs: [{ref: b}]}
         """)
-    assert line == "t.yaml:5: components refer to each other in a loop: b -> c -> b"
+    assert line == "t.yaml:5: components refer to each other in a cycle: b -> c -> b"
 
 
 def test_a_name_that_no_component_may_have(refused: Refused) -> None:
     line = refused(WORDS.replace("count", "__system"))
-    assert line.startswith("t.yaml:9: bolt '__system': its name is the engine's own")
+    assert line.startswith("t.yaml:9: bolt '__system': the engine reserves its name")
 
 
 def test_a_class_without_outputs(refused: Refused) -> None:
@@ -247,7 +247,7 @@ def test_bad_config_values(refused: Refused) -> None:
 def test_included_files_do_not_include(write: Write, refused: Refused) -> None:
     write("a.yaml", "name: a\nincludes: [{file: b.yaml}]")
     line = refused("includes:\n  - {file: a.yaml}\n")
-    assert line.startswith("a.yaml:2: includes of an included file is not taken over")
+    assert line.startswith("a.yaml:2: includes of an included file is ignored")
 
 
 def test_an_included_file_that_is_missing(refused: Refused) -> None:

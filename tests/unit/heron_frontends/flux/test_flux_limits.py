@@ -9,4 +9,4 @@ def test_a_milliard_instances_are_refused_before_any_of_them_is_planned(
     refused: Callable[..., str],
 ) -> None:
     line = refused(WORDS.replace("parallelism: 2", "parallelism: 1000000000", 1))
-    assert "1000000002 instances are more than topology.instances.max" in line
+    assert "1000000002 instances exceed topology.instances.max" in line

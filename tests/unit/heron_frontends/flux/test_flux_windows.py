@@ -184,14 +184,14 @@ def test_each_method_of_a_window_is_its_key_of_the_configuration(
     [
         (
             "{name: withWindow, args: [5]}",
-            "'b': withWindow takes a BaseWindowedBolt$Count or a duration, or two of these (an",
+            "'b': withWindow takes a BaseWindowedBolt$Count or a duration, or two of them (an",
         ),
         ("{name: withWindow, args: [5]}", "(an entry of components), not 5"),
         ("{name: withWindow, args: [ref: fields]}", "(an entry of components), not ('a',)"),
         ("{name: withWindow, args: [ref: names]}", "(an entry of components), not a reference"),
         ("{name: withWindow, args: [ref: none]}", "'none'"),
         ("{name: withWindow, args: [ref: zero]}", "a whole number from 1 on is needed, not 0"),
-        ("{name: withWindow}", "or two of these (an entry of components), not nothing"),
+        ("{name: withWindow}", "or two of them (an entry of components), not nothing"),
         ("{name: withLag, args: [ref: five]}", "withLag takes a duration (an entry of"),
         ("{name: withTimestampField, args: [7]}", "withTimestampField takes a text"),
         (

@@ -112,7 +112,7 @@ def test_a_second_ack_is_counted_and_told_once(bolt: Make) -> None:
     shell.engine.until(lambda: shell.counts.get("unknown_ids") == 3)
     assert shell.engine.failed == [given]
     assert shell.engine.acked == []
-    assert sum("is in no tuple" in line for line in shell.engine.lines) == 1
+    assert sum("belongs to none of its pending tuples" in line for line in shell.engine.lines) == 1
     assert shell.engine.emitted[0].rest[1] == [], "an anchor that is settled is none"
 
 
@@ -309,7 +309,7 @@ def test_a_message_that_comes_byte_by_byte_is_whole(bolt: Make) -> None:
 
 def test_a_value_that_cannot_be_said_fails_that_tuple_alone(bolt: Make) -> None:
     shell = bolt().start()
-    with pytest.raises(ComponentError, match=r"words: a tuple of lines.default cannot be told"):
+    with pytest.raises(ComponentError, match=r"words: a tuple of lines.default cannot be sent"):
         shell.component.process(tup(["x", object()]))
     shell.engine.until(shell.component.is_idle)
     given = shell.give_and_settle(["ack"])
@@ -335,7 +335,7 @@ def test_no_more_than_max_pending_are_given_to_a_child_that_does_not_read(
     assert shell.engine.failed == given[:3]
     shell.engine.until(shell.component.is_idle)
     assert shell.engine.acked == given[3:]
-    assert "said nothing for 2 s, nor answered a heartbeat (a tuple" in shell.engine.errors[0]
+    assert "sent nothing for 2 s, nor answered a heartbeat (a tuple" in shell.engine.errors[0]
 
 
 def test_a_child_that_collects_a_batch_is_given_more_than_max_pending(bolt: Make) -> None:

@@ -89,7 +89,7 @@ def test_what_storm_py_says_at_a_stop_in_good_order_is_no_error(bolt: Make, tmp_
     shell = bolt(heronpy__shell__command=["python3", "main.py"]).start()
     shell.component.close()
     assert shell.engine.errors == []
-    assert any("said at its end: Read EOF" in each for each in shell.engine.lines)
+    assert any("wrote at its end: Read EOF" in each for each in shell.engine.lines)
 
 
 def test_the_search_paths_keep_what_is_there() -> None:

@@ -55,9 +55,9 @@ def test_a_death_is_reported_its_tuples_fail_and_the_next_child_works(bolt: Make
     shell.engine.until(lambda: shell.engine.failed)
     assert shell.engine.failed == lost
     (error,) = shell.engine.errors
-    assert f"(pid {first}) exited with status 3; tuples in it that fail: 2; " in error
-    assert "it is started again at once" in error
-    assert error.endswith("its last lines on stderr:\n    Traceback\n    ValueError: no")
+    assert f"(pid {first}) exited with status 3; failed tuples of the child: 2; " in error
+    assert "the child is restarted at once" in error
+    assert error.endswith("last lines of its stderr:\n    Traceback\n    ValueError: no")
     given = shell.give_and_settle(["ack"])
     assert shell.engine.acked == [given]
     assert shell.pid not in (0, first)
@@ -87,7 +87,7 @@ def test_a_hanging_child_is_killed_though_no_tuple_comes(bolt: Make, quick: None
     hung = shell.pid
     given = shell.give(["hang"])
     shell.engine.until(lambda: shell.engine.failed == [given])
-    assert "was killed: it said nothing for 0.3 s" in shell.engine.errors[0]
+    assert "was killed: it sent nothing for 0.3 s" in shell.engine.errors[0]
     until_dead(hung)
 
 
@@ -131,7 +131,7 @@ def test_a_broken_msgpack_stream_ends_the_child(bolt: Make) -> None:
     """JSON where msgpack was asked for: one line tells."""
     shell = bolt(topology__multilang__serializer="msgpack")
     shell.config["heronpy.shell.command"] = ["sh", "-c", "echo '{}'; cat > /dev/null"]
-    with pytest.raises(ComponentError, match="wrote what is not a message, 123; does it print"):
+    with pytest.raises(ComponentError, match="wrote data that is not a message, 123; does"):
         shell.start()
 
 
@@ -159,12 +159,12 @@ def test_pauses_between_deaths_and_the_end_after_the_limit(
         shell.engine.until(lambda: False)
     assert "died 4 times in a row, the last time it exited with status 7: boom" in str(caught.value)
     assert shell.engine.failed == given
-    ends = [error.partition("fail: 1; ")[2].splitlines()[0] for error in shell.engine.errors]
+    ends = [error.partition("child: 1; ")[2].splitlines()[0] for error in shell.engine.errors]
     assert ends == [
-        "it is started again at once", "it is started again in 0.01 s",
-        "it is started again in 0.02 s", "it is not started again",
+        "the child is restarted at once", "the child is restarted in 0.01 s",
+        "the child is restarted in 0.02 s", "the child will not be restarted",
     ]  # fmt: skip
-    with pytest.raises(ComponentError, match="its child is not started again"):
+    with pytest.raises(ComponentError, match="its child will not be restarted"):
         shell.component.process(given[0])
 
 

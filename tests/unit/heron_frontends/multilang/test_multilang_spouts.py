@@ -179,7 +179,7 @@ def test_a_child_that_hangs_in_a_turn_is_killed(spout: Make, quick: None) -> Non
     shell = spout().puppet(turns={"next": [[["hang"]]]}).start()
     shell.component.response_timer.timeout_secs = 0.3  # its start may take longer
     shell.component.next_tuple()
-    assert "was killed: it said nothing for 0.3 s" in shell.engine.errors[0]
+    assert "was killed: it sent nothing for 0.3 s" in shell.engine.errors[0]
     assert shell.counts == {"deaths": 1}
 
 
@@ -214,5 +214,5 @@ def test_a_child_that_dies_of_its_last_ack_is_not_started_again(spout: Make) -> 
     shell = spout().puppet(turns={"ack": [["exit", 5]]}).start()
     shell.component.ack(TupleId(shell.component.child, 9))
     shell.component.close()
-    assert shell.engine.errors[0].endswith("it is not started again")
+    assert shell.engine.errors[0].endswith("the child will not be restarted")
     shell.engine.until(shell.engine.calls.empty)

@@ -109,7 +109,7 @@ def test_a_script_that_is_not_executable(bolt: Make, tmp_path: Path) -> None:
 def test_a_script_that_the_system_refuses(bolt: Make, tmp_path: Path) -> None:
     path = script(tmp_path / "plain", "print('x')\n")
     assert refusal(bolt(), "plain") == (
-        f"words: {path} cannot be run: it is not a program and has no #! line"
+        f"words: {path} cannot be run: the file is neither a program nor a script with a #! line"
     )
     path = script(tmp_path / "lost", "#!/no/such/interpreter\n")
     assert refusal(bolt(), "lost") == (
@@ -126,7 +126,7 @@ def test_a_child_that_dies_at_its_start_says_why(bolt: Make, tmp_path: Path) -> 
 def test_a_child_that_never_says_its_pid_is_ended(bolt: Make, quick: None) -> None:
     shell = bolt(topology__subprocess__timeout__secs=0.2).puppet(first=[["hang"]])
     text = refusal(shell, *PYTHON, str(PUPPET))
-    assert text.endswith("was killed: it said nothing for 0.2 s at its start")
+    assert text.endswith("was killed: it sent nothing for 0.2 s at its start")
 
 
 def test_nobody_is_woken_any_more_when_a_child_was_ended(bolt: Make, quick: None) -> None:

@@ -144,10 +144,10 @@ def test_what_is_nested_without_end_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("body", "line"),
     [
-        (b"\x0b\0\x01\x7f\xff\xff\xff", "they end too soon"),
+        (b"\x0b\0\x01\x7f\xff\xff\xff", "the bytes end too soon"),
         (b"\x08\0\x01\0\0\0\1\0", "not a arguments of Storm's interface"),
         (b"\x0b\0\x01\0\0\0\1\xff\0", "is not UTF-8"),
-        (b"\x42\0\x09", "there is no type 66"),
+        (b"\x42\0\x09", "unknown type code 66"),
     ],
 )
 def test_malformed_arguments_are_named(body: bytes, line: str) -> None:

@@ -114,7 +114,7 @@ def test_only_resources_are_unpacked(tmp_path: Path) -> None:
     ("files", "line"),
     [
         ({"a.py": ""}, "there is no folder resources in it"),
-        ({"resources/../../a.py": ""}, "leads out of it"),
+        ({"resources/../../a.py": ""}, "leads out of the archive"),
         ({"resources//a.py": ""}, "is not a path of a file"),
         ({"resources/a": "", "resources/a/b": ""}, "is in it twice, or below a file"),
     ],

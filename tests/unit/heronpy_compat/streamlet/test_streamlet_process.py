@@ -86,7 +86,7 @@ def test_what_returns_no_elements_is_named() -> None:
     with running(lambda element, context: 7) as tester:
         tester.run_spouts(1)
         (error,) = tester.errors("process-1")
-        assert "FunctionProcess is to return or yield elements, not 7" in str(error)
+        assert "FunctionProcess must return or yield elements, not 7" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_what_returns_no_elements_is_named() -> None:
     [
         (7, None, "process takes a function, not 7"),
         (len, 7, "process takes a function, not 7"),
-        (Inactive, len, "has an on_timer of its own"),
+        (Inactive, len, "has its own on_timer"),
     ],
 )
 def test_what_cannot_be_processed_with(process: Any, on_timer: Any, message: str) -> None:

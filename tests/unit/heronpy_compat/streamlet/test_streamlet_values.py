@@ -133,13 +133,13 @@ def test_window_configs_take_seconds_and_timedeltas() -> None:
             "takes the element, or the element and the number of partitions",
         ),
         (lambda: source().transform(1), "transform takes a TransformOperator, not 1"),
-        (lambda: source().union(1), "union: its partner must be a Streamlet: 1"),
+        (lambda: source().union(1), "union: its partner must be a Streamlet, not 1"),
         (lambda: source().reduce_by_window(5, max), "reducebywindow takes a WindowConfig, not 5"),
         (
             lambda: source().reduce_by_key_and_window(WINDOW, 1),
             "reducebykeyandwindow takes a function, not 1",
         ),
-        (lambda: source().join(1, WINDOW, max), "join: its partner must be a Streamlet: 1"),
+        (lambda: source().join(1, WINDOW, max), "join: its partner must be a Streamlet, not 1"),
         (
             lambda: JoinStreamlet(5, WINDOW, max, source(), source()),
             "the kind of a join must be one of JoinBolt's, not 5",
@@ -169,7 +169,7 @@ def test_a_function_that_cannot_travel_is_named() -> None:
 
 
 def test_two_stages_of_one_name() -> None:
-    with pytest.raises(RuntimeError, match="two streamlets are called 'same': rename one"):
+    with pytest.raises(RuntimeError, match="two streamlets have the name 'same': rename one"):
         spec_of(lambda builder: builder.new_source(given([])).set_name("same").map(str).set_name(
             "same"
         ))  # fmt: skip
@@ -177,7 +177,7 @@ def test_two_stages_of_one_name() -> None:
 
 def test_a_partner_of_a_source_that_was_not_added() -> None:
     """Another builder's streamlet is in the union: nobody builds it."""
-    with pytest.raises(RuntimeError, match="are all its sources added"):
+    with pytest.raises(RuntimeError, match="a source may be missing"):
         spec_of(lambda builder: builder.new_source(given([])).union(source()))
 
 

@@ -183,10 +183,10 @@ def test_interval_joins_and_their_acks() -> None:
         (lambda one, two: one.window(Global(), trigger=7), "window takes a Trigger"),
         (lambda one, two: one.window_join(two, Tumbling(1), pair, kind="cross"), "not 'cross'"),
         (lambda one, two: one.window_join(one, Tumbling(1), pair), "its own partner"),
-        (lambda one, two: one.interval_join(7, 0, 1, pair), "after key_by: 7"),
+        (lambda one, two: one.interval_join(7, 0, 1, pair), "after key_by, not 7"),
         (
             lambda one, two: one.interval_join(two.timed.streamlet.key_by(key), 0, 1, pair),
-            "both sides need with_event_time",
+            "with_event_time is missing on one side",
         ),
     ],
 )

@@ -175,7 +175,8 @@ def test_par_by_environment() -> None:
     members: dict[str, Any] = {"words": Words.spec(par={"beta": 1, "prod": 6})}
     assert converted("prod", **members).by_name["words"].parallelism == 6
     assert refusal(**members) == (
-        "component 'words': par depends on the environment: name it with -e, one of beta, prod"
+        "component 'words': par depends on the environment: name the environment with -e, "
+        "one of beta, prod"
     )
     assert refusal("prood", **members) == (
         "component 'words': par has no number for environment 'prood'; did you mean 'prod'?"
@@ -186,8 +187,8 @@ def test_par_by_environment() -> None:
 def test_java_that_only_storm_can_run() -> None:
     java = JavaSpout.spec(serialized_java=b"x", outputs=["a"])
     assert refusal(java=java) == (
-        "component 'java' is a serialised Java object, which only Storm can run: write it in"
-        " Python, or run it as a shell component"
+        "component 'java' is a serialised Java object, which only Storm can run: write the "
+        "component in Python, or use a shell component"
     )
     words = Words.spec()
     bolt = JavaBolt.spec(full_class_name="org.example.Mine", args_list=[], inputs=[words])

@@ -83,8 +83,8 @@ def test_only_spouts_and_bolts_have_specifications() -> None:
 
 def test_a_topology_needs_a_spout() -> None:
     assert message(ValueError, topology) == (
-        "A Topology requires at least one Spout: Trial has none, give it one as in"
-        " words = WordSpout.spec()"
+        "A Topology requires at least one Spout: Trial has none; add a spout as in words = "
+        "WordSpout.spec()"
     )
 
 
@@ -92,8 +92,8 @@ def test_a_topology_needs_a_spout() -> None:
 def test_a_bolt_needs_inputs(inputs: Any) -> None:
     members = {"words": Words.spec(), "count": Count.spec(inputs=inputs)}
     assert message(ValueError, lambda: topology(**members)) == (
-        'Count "count" requires at least one input, because it is a Bolt: give it one with'
-        " spec(inputs=[words])"
+        'Count "count" requires at least one input, because it is a Bolt: add an input with '
+        "spec(inputs=[words])"
     )
 
 
@@ -191,8 +191,8 @@ def test_inputs_of_the_wrong_type() -> None:
         "Sink: inputs must be a dict of component to Grouping or a list of components, not 'words'"
     )
     expected = (
-        "Sink: an input must be what spec() returned, one of its streams as in words['errors'], or"
-        " a GlobalStreamId, not 'words'"
+        "Sink: an input must be the result of spec(), one of its streams as in words['errors'], "
+        "or a GlobalStreamId, not 'words'"
     )
     assert message(TypeError, lambda: Sink.spec(inputs=["words"])) == expected
     assert message(TypeError, lambda: Sink.spec(inputs={"words": Grouping.ALL})) == expected

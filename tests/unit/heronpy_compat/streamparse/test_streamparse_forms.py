@@ -50,13 +50,11 @@ def test_bytes_that_are_no_topology(tmp_path: Any) -> None:
     file = tmp_path / "wrong.bin"
     file.write_bytes(b"\x0d\x00\x01")
     found = topology(words=Words.spec())
-    assert "these bytes are not of Storm's interface" in message(
-        ValueError, lambda: found.read(str(file))
-    )
+    assert "not a Thrift struct of Storm" in message(ValueError, lambda: found.read(str(file)))
     file.write_bytes(b"hello")
     with file.open("rb") as stream:
         assert message(ValueError, lambda: found.read(stream)) == (
-            "these bytes are not of Storm's interface: there is no type 104"
+            "not a Thrift struct of Storm: unknown type code 104"
         )
 
 
@@ -125,7 +123,9 @@ def test_the_flux_form() -> None:
 
 
 def test_structs_refuse_what_they_have_no_field_for() -> None:
-    with pytest.raises(TypeError, match="GlobalStreamId cannot take stream; its fields: component"):
+    with pytest.raises(
+        TypeError, match=("GlobalStreamId cannot take stream; its fields: component")
+    ):
         GlobalStreamId(stream="x")
     with pytest.raises(TypeError, match="NullStruct cannot take 1 values"):
         NullStruct(1)

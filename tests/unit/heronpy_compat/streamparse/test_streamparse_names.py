@@ -121,5 +121,5 @@ def test_what_needs_ssh_or_nimbus_says_what_to_use_instead(name: str) -> None:
 
 
 def test_there_is_no_nimbus() -> None:
-    with pytest.raises(UsageError, match="there is no Nimbus here: use `heronpy submit`"):
+    with pytest.raises(UsageError, match="heronpy has no Nimbus: use `heronpy submit`"):
         thrift.Nimbus()

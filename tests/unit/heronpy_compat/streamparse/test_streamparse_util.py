@@ -31,7 +31,7 @@ def test_the_config_is_read_once(write: Write) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [(None, "there is no config.json here: run this in a"), ("{", "config.json is not JSON: Exp")],
+    [(None, "config.json not found: run this"), ("{", "config.json is not JSON: Exp")],
 )
 def test_a_config_that_cannot_be_read(write: Write, text: str | None, message: str) -> None:
     write("elsewhere.json" if text is None else "config.json", text or "")
@@ -54,7 +54,7 @@ def test_environments_are_chosen_by_name() -> None:
 
 def test_topologies_are_files_of_the_project(write: Write) -> None:
     util.get_config(config_of())
-    with pytest.raises(UsageError, match="there is no topology in topologies/"):
+    with pytest.raises(UsageError, match="topologies/ has no topology"):
         util.get_topology_definition()
     write("topologies/first.py", "")
     assert util.get_topology_definition() == ("first", "topologies/first.py")

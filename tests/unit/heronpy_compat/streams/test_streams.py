@@ -422,11 +422,11 @@ def free_pairs(builder: StreamBuilder) -> Any:
     [
         (
             lambda b: free_pairs(b).join(free_pairs(b)),
-            "join joins what is in the same window: call window",
+            "join joins the pairs of one window: call window",
         ),
         (
             lambda b: free_pairs(b).coGroupByKey(free_pairs(b)),
-            "coGroupByKey joins what is in the same",
+            "coGroupByKey joins the pairs of one",
         ),
         (
             lambda b: free_pairs(b).window(WINDOW).join(free_numbers(b)),
@@ -434,7 +434,7 @@ def free_pairs(builder: StreamBuilder) -> Any:
         ),
         (
             lambda b: free_pairs(b).window(WINDOW).join(free_pairs(b).window(BY_THREE)),
-            "join: both streams have windows, which are not the same",
+            "join: the two streams have different windows",
         ),
         (lambda b: free_numbers(b).window(3), r"window takes TumblingWindows\.of"),
         (lambda b: FREE_WINDOWS.of(3), r"a window takes Count\.of\(10\) or Duration"),
@@ -449,11 +449,14 @@ def free_pairs(builder: StreamBuilder) -> Any:
         (lambda b: free_numbers(b).branch(3), "branch takes a function, not 3"),
         (lambda b: free_numbers(b).forEach(3), "forEach takes a function, not 3"),
         (lambda b: free_numbers(b).peek(3), "peek takes a function, not 3"),
-        (lambda b: free_numbers(b).aggregate(3), "aggregate takes a CombinerAggregator, as Count"),
+        (
+            lambda b: free_numbers(b).aggregate(3),
+            "aggregate takes a CombinerAggregator, for example Count",
+        ),
         (lambda b: free_pairs(b).updateStateByKey(3), "updateStateByKey takes a StateUpdater"),
         (
             lambda b: free_numbers(b).stateQuery(3),
-            "stateQuery takes what updateStateByKey returned",
+            "stateQuery takes the result of updateStateByKey",
         ),
         (lambda b: free_numbers(b).repartition(0), "repartition takes a number from 1 on, not 0"),
         (lambda b: free_numbers(b).to("Shown"), "to takes the class of a bolt, not 'Shown'"),
@@ -473,7 +476,7 @@ def test_a_query_that_depends_on_its_answer_is_refused() -> None:
     builder = StreamBuilder()
     state = pairs(builder).updateStateByKey(0, lambda total, value: total + value)
     state.toPairStream().map(lambda pair: pair[0]).stateQuery(state).print()
-    with pytest.raises(StreamletError, match="depends on what it is answered"):
+    with pytest.raises(StreamletError, match="depends on its own answers"):
         builder.build(TopologyBuilder("Tested"))
 
 

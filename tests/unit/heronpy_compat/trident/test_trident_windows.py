@@ -212,7 +212,7 @@ def test_a_store_that_lacks_a_tuple_or_has_other_partitions_says_so() -> None:
     store.remove("words/b-0/0|tuple|1")
     with pytest.raises(TridentError, match=r"tuple\|1 is missing in InMemoryWindowsStore"):
         contents(CountWindows(4, 4), store)
-    with pytest.raises(TridentError, match="1 partitions, which cannot be divided among 2"):
+    with pytest.raises(TridentError, match="1 partitions, which cannot be divided into 2"):
         WindowContents(CountWindows(4, 4), store, "words/b-0/0", "run", 2)
 
 
@@ -350,17 +350,23 @@ def test_local_or_shuffle_is_shuffle_where_all_tasks_are_here() -> None:
 @pytest.mark.parametrize(
     ("call", "line"),
     [
-        (lambda s: s.window(3, "value", Sum(), "sum"), "window takes SlidingCountWindow.of"),
-        (lambda s: s.tumbling_window(0, "value", Sum(), "sum"), "a whole number from 1 on, not 0"),
+        (
+            lambda s: s.window(3, "value", Sum(), "sum"),
+            "window takes a window such as SlidingCountWindow.of",
+        ),
+        (
+            lambda s: s.tumbling_window(0, "value", Sum(), "sum"),
+            "must be a positive whole number, not 0",
+        ),
         (lambda s: s.sliding_window(2, 3, "value", Sum(), "sum"), "slide 3 is longer than the win"),
         (lambda s: s.sliding_window(2, 1, Sum(), "sum"), "takes .store factory"),
         (lambda s: s.tumbling_window("2", "value", Sum(), "sum"), "a duration is a timedelta"),
         (lambda s: s.tumbling_window(2, {}, "value", Sum(), "sum"), "made by a WindowsStoreFactor"),
-        (lambda s: s.tumbling_window(2, "other", Sum(), "sum"), "there is no field 'other'"),
+        (lambda s: s.tumbling_window(2, "other", Sum(), "sum"), "unknown field 'other'"),
         (lambda s: s.tumbling_window(2, "value", see, "sum"), "takes an Aggregator, not"),
         (
             lambda s: s.tumbling_window(timedelta(microseconds=1), "value", Sum(), "sum"),
-            "windows of so many milliseconds: a whole number",
+            "windows of so many milliseconds: must be a positive",
         ),
     ],
 )
