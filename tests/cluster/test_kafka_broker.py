@@ -282,7 +282,10 @@ def test_poison_tuples_are_letters_in_a_topic_and_are_sent_again_from_there(
     until_sent_again(running, work)
     (place.path / "enough").touch()
     ended = running.wait().succeeded()
-    assert f"{work.copy} of Kafka at {work.broker.address}: `heronpy dead-letters P" in ended.err
+    assert (
+        f"{work.copy} of Kafka at {work.broker.address}: list them with `heronpy dead-letters P"
+        in ended.err
+    )
     assert place.results()["counted"] == list(range(NUMBERS))
     again = [each["replayed"] for each in listed(place)]
     assert again == [True] * len(POISON)

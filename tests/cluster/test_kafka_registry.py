@@ -78,7 +78,7 @@ AVRO = Format(
 PROTOBUF = Format(
     "protobuf", protobuf("Row"), protobuf("Wider"),
     {**protobuf("Other"), "kafka.schema.auto.register": False},
-    "register it, or set kafka.schema.auto.register: true",
+    "register the schema, or set kafka.schema.auto.register: true",
     {"kafka.value.message": "tests.cluster.rows_messages.Row"},
 )  # fmt: skip
 """This registry does not compare files of Protobuf that are registered serialized."""

@@ -81,7 +81,7 @@ def test_the_same_submit_resumes_exactly_after_kill_9_of_the_scheduler_and_so_do
     until(completed(place, number), "a checkpoint after that", SPARK_SECS)
     savepoint = place.path / "savepoint"
     killed = place.ask("kill", place.name, "--savepoint", savepoint).succeeded()
-    assert f"begin with it by --from-savepoint {savepoint}" in killed.out
+    assert f"from the savepoint with --from-savepoint {savepoint}" in killed.out
     until(lambda: not place.processes(), "all of it ends", GONE_SECS)
     place.environment["COUNTERS"] = "3"
     place.submitted("--from-savepoint", savepoint)

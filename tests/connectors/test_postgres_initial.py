@@ -177,7 +177,7 @@ def test_a_table_that_cannot_be_read_by_its_key_is_refused(shop: Shop) -> None:
     refused(shop, "REPLICA IDENTITY DEFAULT, or read its changes alone")
     shop.run("ALTER TABLE rows REPLICA IDENTITY DEFAULT")
     shop.run("ALTER TABLE rows DROP CONSTRAINT rows_pkey")
-    refused(shop, f"reads public.{shop.name} by its primary key, and it has none")
+    refused(shop, f"reads public.{shop.name} by its primary key, which is missing")
 
 
 def test_a_table_that_is_gone_in_the_middle_is_told(
@@ -189,7 +189,7 @@ def test_a_table_that_is_gone_in_the_middle_is_told(
         assert tester.checkpoint()
         crash(tester)
         shop.run("DROP TABLE rows")
-        told = f"public.{shop.name} is gone (or not published), and the rest"
+        told = f"public.{shop.name} was dropped (or is not published), and its"
         until_there(tester, lambda: told in errors(tester), told)
 
 

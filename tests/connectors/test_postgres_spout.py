@@ -173,7 +173,7 @@ def test_a_row_that_python_cannot_hold_costs_itself(table: str) -> None:
         (
             {"postgres.query": "SELECT 1 AS id, n AS value FROM generate_series(1, 2) n"}
             | {"postgres.key": "id"},
-            "two rows of the query have the key 1: postgres.key names",
+            "two rows of the query have the key 1: name columns",
         ),
         (
             {"postgres.query": "SELECT NULL::int AS id, 2 AS value", "postgres.key": "id"},
@@ -222,5 +222,5 @@ def test_a_state_of_another_table_or_of_other_instances_is_refused(table: str) -
         saved = spout._state.get("heronpy.postgres_spout")
         assert saved["after"] == ["3"]
         for what, other in (("table", "others"), ("share", [0, 2])):
-            with pytest.raises(Exception, match=f"its state is that of the {what}"):
+            with pytest.raises(Exception, match=f"its state belongs to the {what}"):
                 spout._restore({**saved, what: other})

@@ -92,9 +92,9 @@ def files(place: Place) -> Path:
         ("raises.py", "raises.py:2: JSONDecodeError"),
         ("exits.py", "exits.py:2: the program exits with 3"),
         ("missing_import.py", "missing_import.py:1: ModuleNotFoundError.*no_such_module"),
-        ("dies.py", "dies.py: the process that imported it ended"),
+        ("dies.py", "dies.py: the process that imported the file ended"),
         ("json.py", "hides Python's own module 'json'"),
-        ("inside.py", "class Inside.*'inside'.*move it to the top"),
+        ("inside.py", "class Inside.*'inside'.*move the class to the top"),
     ],
 )
 def test_a_file_that_is_no_topology(place: Place, files: Path, name: str, expected: str) -> None:

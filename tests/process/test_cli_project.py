@@ -109,7 +109,7 @@ def test_a_project_from_submit_to_remove_logs(place: Place, project: Path) -> No
     assert "is running" in refused.errors[0]
     replaced = place.heronpy("submit", "-e", "beta", "-f", "--wait", 0, "--no-hooks").succeeded()
     assert replaced.out.splitlines()[0] == f"{name} is killed"
-    assert f"{name} runs: 2 instances, 1 container," in replaced.out
+    assert f"{name} runs with 2 instances, 1 container;" in replaced.out
     place.heronpy("kill", "-n", name, "--wait", 0).succeeded()
     removed = place.heronpy("remove-logs").succeeded().out.splitlines()
     assert str(place.logs(name) / "numbers-1.log") in removed

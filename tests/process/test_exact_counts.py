@@ -210,7 +210,7 @@ def upgrade(place: Place, running: Running, arguments: Sequence[object]) -> None
     """To one more instance that counts, by a savepoint; it runs to the end."""
     savepoint = place.path / "before the upgrade"
     killed = place.heronpy("kill", "Exact", "--savepoint", savepoint).succeeded()
-    assert f"begin with it by --from-savepoint {savepoint}" in killed.out
+    assert f"from the savepoint with --from-savepoint {savepoint}" in killed.out
     assert "is restored from checkpoint" in running.wait().err
     (place.path / "enough").touch()
     place.environment["COUNTERS"] = "3"

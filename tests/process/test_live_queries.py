@@ -110,11 +110,11 @@ def by_the_command(place: Place) -> None:
     assert position["key"] == "at"
     nothing = place.heronpy("query", NAME, "count.count", "--key", "storm")
     assert (nothing.code, nothing.out) == (NOTHING, "")
-    assert nothing.err.splitlines()[-1] == "count.count has nothing for the key 'storm'"
+    assert nothing.err.splitlines()[-1] == "count.count has no entry for the key 'storm'"
     for name, reason in (
         ("count.cuont", "count has no state 'cuont' (it has: put, count)"),
-        ("left.count", "left keeps no state: a component has one that declares states"),
-        ("cuont.count", "Exact has no component of 'cuont.count'"),
+        ("left.count", "left is stateless: only a component that declares states"),
+        ("cuont.count", "Exact has no component 'cuont.count'"),
         ("windows.windows", "windows.windows is a windows state of the engine's own"),
     ):
         wrong = place.heronpy("query", NAME, name, "--scan")
