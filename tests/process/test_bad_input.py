@@ -181,7 +181,7 @@ def test_a_name_that_is_in_use(place: Place) -> None:
     with Master(place.store_url, "Forever") as master:
         first.until(lambda: master.processed("add") > 0, "tuples are processed")
         line = one_line(place.heronpy("run", *arguments), 1)
-        assert "'Forever' is running already" in line
+        assert "'Forever' is already running" in line
         assert "with -N" in line
         before = master.processed("add")
         first.until(lambda: master.processed("add") > before, "the first goes on")

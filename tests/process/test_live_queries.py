@@ -114,7 +114,7 @@ def by_the_command(place: Place) -> None:
     for name, reason in (
         ("count.cuont", "count has no state 'cuont' (it has: put, count)"),
         ("left.count", "left is stateless: only a component that declares states"),
-        ("cuont.count", "Exact has no component 'cuont.count'"),
+        ("cuont.count", "Exact has no component of 'cuont.count'"),
         ("windows.windows", "windows.windows is a windows state of the engine's own"),
     ):
         wrong = place.heronpy("query", NAME, name, "--scan")
