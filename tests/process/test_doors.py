@@ -273,5 +273,5 @@ def test_a_second_topology_of_the_same_name_is_told_who_has_it(topology: Topolog
     refused = topology.place.heronpy("run", *FOREVER)
     assert refused.code != 0
     assert len(refused.errors) == 1, refused.err
-    assert f"'{NAME}' is running already" in refused.errors[0]
+    assert f"'{NAME}' is already running" in refused.errors[0]
     topology.goes_on()

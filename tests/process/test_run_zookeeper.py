@@ -124,7 +124,7 @@ def test_state_is_in_zookeeper_during_the_run_and_gone_after_it(
     with connected(address) as client:
         check_tree(client, root)
         assert (
-            "'Forever' is running already"
+            "'Forever' is already running"
             in place.heronpy("run", *FOREVER, "--zookeeper", f"{address}{root}").errors[0]
         )
         finished = running.end()

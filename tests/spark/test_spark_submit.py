@@ -37,7 +37,7 @@ def test_a_query_is_handled_as_any_topology(place: EnginePlace) -> None:
     (listed,) = json.loads(place.heronpy("list", "--json").succeeded().out)
     assert (listed["name"], listed["state"], listed["instances"]) == (place.name, "RUNNING", 5)
     taken = place.begin(archive, MASTER)
-    assert "is running already" in taken.errors[0]
+    assert "is already running" in taken.errors[0]
     _is_paused_and_goes_on(place)
     killed = place.heronpy("kill", place.name, "--wait", "60", secs=ENGINE_SECS).succeeded()
     assert (killed.out, killed.err) == (f"{place.name} is killed\n", "")
