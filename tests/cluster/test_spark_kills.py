@@ -54,7 +54,7 @@ def test_what_is_killed_comes_back_alone(place: SparkPlace) -> None:
     words, _ = settings(place.path, LINES, RATE, sleep_secs=SLEEP_SECS)
     pending = ("-o", f"topology.max.spout.pending={PENDING}")
     submitted = place.submit(TOPOLOGY, LOCAL_CLUSTER, "-w", 2, *pending, *words).succeeded()
-    assert submitted.out.startswith(f"{place.name} runs: 7 instances, 2 containers")
+    assert submitted.out.startswith(f"{place.name} runs with 7 instances, 2 containers")
     assert [place.name, "RUNNING"] in listed(place)
     until(lambda: acked(place.path) > FLOWING_LINES, "lines flow")
     kill_and_see_return(place, place.java_of(place.container(1)), lost=1, other=2)

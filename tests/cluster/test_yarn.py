@@ -48,7 +48,7 @@ def test_topologies_that_end_by_themselves(west: YarnPlace) -> None:
     assert looked.count("  ok: ") == 4
     assert "Hadoop 3.5.0, 2 node managers, 8192 MB and 16 vcores" in looked
     submitted = west.submit(EXAMPLES / "word_count.py", "-w", 2).succeeded()
-    assert submitted.out.startswith(f"{name} runs: 6 instances, 2 containers")
+    assert submitted.out.startswith(f"{name} runs with 6 instances, 2 containers")
     again = west.submit(EXAMPLES / "word_count.py", "-w", 2)
     assert again.code == 1
     assert f"{name!r} is already running (on cluster west" in again.errors[0]

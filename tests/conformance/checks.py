@@ -137,7 +137,7 @@ def submits(deployment: Deployment) -> None:
     deployment.until(lambda: _has_ended(command) or any(records(folder, "seen")), "a tuple")
     deployment.first_tuple_secs = time.monotonic() - began
     finished = command.wait(deployment.wait_secs).succeeded()
-    told = f"{deployment.name} runs: 7 instances, {CONTAINERS} containers"
+    told = f"{deployment.name} runs with 7 instances, {CONTAINERS} containers"
     assert finished.out.startswith(told)
     _flows(deployment)
 

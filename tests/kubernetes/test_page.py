@@ -42,6 +42,6 @@ def test_a_newcomer_s_commands_work(place: KubernetesPlace, tmp_path: Path) -> N
     )  # fmt: skip
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "kind: Deployment" in done.stdout
-    assert "words runs: " in done.stdout
+    assert "words runs with " in done.stdout
     assert "words is killed" in done.stdout
     assert place.client.get("/api/v1/namespaces/streams/pods").get("items") == []

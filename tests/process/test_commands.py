@@ -43,7 +43,7 @@ FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)
 def submitted(place: Place, *options: object) -> None:
     """The endless topology in the background, under this test's own name."""
     finished = place.heronpy("submit", *FOREVER, "-N", place.name, *options).succeeded()
-    assert f"{place.name} runs: 3 instances, 2 containers" in finished.out
+    assert f"{place.name} runs with 3 instances, 2 containers" in finished.out
 
 
 def stats_of(place: Place) -> dict[str, Any]:
@@ -230,7 +230,8 @@ def test_a_topology_that_does_not_run(place: Place, command: str) -> None:
     finished = place.heronpy(command, "nobody")
     assert finished.code == 1
     (line,) = finished.err.splitlines()
-    assert "no topology called 'nobody'" in line
+    assert "topology" in line
+    assert "'nobody'" in line
 
 
 def test_a_component_that_is_not_there(place: Place) -> None:
@@ -280,4 +281,4 @@ def test_what_failed_is_listed_and_its_logs_survive_the_next_run(place: Place) -
     assert before != now
     place.heronpy("remove-logs", place.name).succeeded()
     assert place.heronpy("list", "--all").succeeded().out == "No topologies found.\n"
-    assert "before the last one" in place.heronpy("tail", place.name, "--previous").errors[0]
+    assert "no logs of an earlier run" in place.heronpy("tail", place.name, "--previous").errors[0]

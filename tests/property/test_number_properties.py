@@ -66,5 +66,5 @@ def test_a_limit_of_instances_is_named_before_any_list_is_made(parallelism: int)
     spout = ComponentSpec(
         "words", True, "m.Words", parallelism, (StreamSpec("default", ("word",)),)
     )
-    with pytest.raises(TopologyError, match=r"more than topology\.instances\.max"):
+    with pytest.raises(TopologyError, match=r"exceed topology\.instances\.max"):
         check(TopologySpec("t", (spout,), {}))

@@ -150,7 +150,7 @@ def test_what_cannot_be_is_said_in_one_line(spark: Any, tmp_path: Path) -> None:
             TopologyError,
             "key",
         ),
-        (lambda: run(totals(spout_of(stream), "endless"), spark), UsageError, "does not end"),
+        (lambda: run(totals(spout_of(stream), "endless"), spark), UsageError, "unbounded stream"),
         (lambda: start(7, spark), UsageError, "7 is not a topology"),
         (lambda: start(good, no_session), UsageError, "a SparkSession is needed here"),
     ]

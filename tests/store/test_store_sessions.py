@@ -129,7 +129,9 @@ def test_a_create_is_not_repeated_as_somebody_elses(own_zookeeper: EmbeddedZooKe
 
 def test_an_unreachable_server_is_named_in_one_line(dead_address: str) -> None:
     # A wrong port on the command line.
-    with pytest.raises(StateStoreError, match=rf"{dead_address} after 0\.3 s: start it") as caught:
+    with pytest.raises(
+        StateStoreError, match=rf"{dead_address} after 0\.3 s: start ZooKeeper"
+    ) as caught:
         ZooKeeperStore(dead_address, "/heron", connect_timeout_ms=300)
     assert "\n" not in str(caught.value)
 

@@ -55,7 +55,7 @@ def test_a_pod_s_template_is_not_a_cluster(clusters: Path) -> None:
     (clusters / "west.yaml").write_text("{state: 'zk://zk:2181/heron'}")
     listed = CliRunner().invoke(heronpy, ["clusters"], standalone_mode=False)
     assert listed.return_value == 1
-    assert "there is no key 'scheduler'" in listed.output
+    assert "the key 'scheduler' is missing" in listed.output
 
 
 def test_a_scheduler_may_repeat_what_the_cluster_says(clusters: Path) -> None:
