@@ -7,6 +7,7 @@ counts every key in a few rows of cells, and is too high by what shares a cell. 
 upwards, so the smaller of the two is nearer. Counts fade: a key is hot by what comes now.
 """
 
+import math
 from array import array
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -24,6 +25,9 @@ WEIGHT_MAX = float(1 << 62)
 """What is larger is nonsense; not a number is neither above nor below anything."""
 SAMPLES_MIN = 100
 """Fewer samples say nothing of shares."""
+STANDARD_ERRORS = 3.0
+"""A key is reported if its share less so many standard errors of a binomial share is above
+SHARE_MIN: of a hundred equally frequent keys the first one of 100 samples has 4 % by chance."""
 
 
 class HotKeys:
@@ -37,6 +41,8 @@ class HotKeys:
         self.total = 0.0
         """Of all that was added, faded."""
         self.samples = 0
+        self._faded_samples = 0.0
+        """What the counts rest on."""
 
     def is_known(self, hashed: int) -> bool:
         """Whether the key has a counter, and so a text."""
@@ -48,6 +54,7 @@ class HotKeys:
             self._halve(now)
         self.total += weight
         self.samples += 1
+        self._faded_samples += 1.0
         for row, cells in enumerate(self._cells):
             cells[_cell(hashed, row)] += weight
         counts = self._counts
@@ -72,20 +79,30 @@ class HotKeys:
         return min(self._counts.get(hashed, 0.0), in_cells)
 
     def top(self) -> list[tuple[str, float]]:
-        """Keys with a share that counts and their weights, the heaviest first."""
+        """Keys with a share that counts and is not by chance, and their weights, the heaviest
+        first."""
         if self.samples < SAMPLES_MIN:
             return []
         heaviest = sorted(((self.weight(each), each) for each in self._counts), reverse=True)
-        least = SHARE_MIN * self.total
         return [
-            (self._texts[each], weight) for weight, each in heaviest[:SHOWN_MAX] if weight > least
+            (self._texts[each], weight)
+            for weight, each in heaviest[:SHOWN_MAX]
+            if self._stands_out(weight)
         ]
+
+    def _stands_out(self, weight: float) -> bool:
+        if self._faded_samples < 1.0 or self.total <= 0.0:
+            return False  # nothing has come for so long that all counts have faded
+        share = min(1.0, weight / self.total)
+        error = math.sqrt(share * (1.0 - share) / self._faded_samples)
+        return share - STANDARD_ERRORS * error > SHARE_MIN
 
     def _halve(self, now: float) -> None:
         """Once, or as often as it was due."""
         share = 0.5 ** (1 + int((now - self._halve_at) / HALVED_SECS))
         self._halve_at = now + HALVED_SECS
         self.total *= share
+        self._faded_samples *= share
         for hashed in self._counts:
             self._counts[hashed] *= share
         self._cells = [array("d", (each * share for each in cells)) for cells in self._cells]

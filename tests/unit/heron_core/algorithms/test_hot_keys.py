@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from heron_core.algorithms.hashing import stable_hash
 from heron_core.algorithms.hot_keys import COUNTERS, HALVED_SECS, HotKeys, are_hot_keys, joined
 
@@ -32,12 +34,33 @@ def test_a_stream_without_a_frequent_key_has_none() -> None:
     assert filled({"x": 0.9}, others=10, samples=50).top() == []  # too few to say
 
 
+@pytest.mark.parametrize("samples", [100, 300, 3_000])
+@pytest.mark.parametrize("keys", [51, 101, 1_000])
+def test_equally_frequent_keys_are_not_taken_for_hot_ones_by_chance(
+    keys: int, samples: int
+) -> None:
+    # Of 101 keys the first one of 100 samples has 4 %, and `advise` called the keys skewed.
+    assert all(filled({}, keys, samples, seed).top() == [] for seed in range(10))
+
+
+def test_a_key_is_reported_as_soon_as_its_share_is_certain() -> None:
+    assert filled({"x": 0.3}, others=1_000, samples=100).top()[0][0] == "'x'"
+    assert filled({"x": 0.05}, others=1_000, samples=100).top() == []
+    assert filled({"x": 0.05}, others=1_000, samples=2_000).top()[0][0] == "'x'"
+
+
 def test_a_key_that_comes_no_more_is_forgotten() -> None:
     keys = filled({"x": 0.9}, others=100, samples=300)
     for step in range(300):
         keys.add(stable_hash(["y"]), "'y'", 10.0, HALVED_SECS * (1 + step / 50))
     assert keys.top()[0][0] == "'y'"
     assert keys.weight(stable_hash(["x"])) < 0.1 * keys.total
+
+
+def test_a_stream_that_was_silent_for_long_has_no_hot_key() -> None:
+    keys = filled({"x": 0.9}, others=100, samples=300)
+    keys.add(stable_hash(["y"]), "'y'", 1e-300, HALVED_SECS * 3_000)
+    assert keys.top() in ([], [("'y'", 1e-300)])
 
 
 def test_instances_are_joined_to_a_component() -> None:
