@@ -55,8 +55,12 @@ def test_word_count_and_its_whole_life(place: KubernetesPlace) -> None:
     until(
         lambda: place.value(execution_path(name))["state"] == "ENDED", "its work is done", PODS_SECS
     )
-    logs = place.pod_logs()
-    assert "word                      count" in logs, "what a component prints is in a pod's log"
+    # Its container may print after the topology master has said that all is done.
+    until(
+        lambda: "word                      count" in place.pod_logs(),
+        "what a component prints is in a pod's log",
+        PODS_SECS,
+    )
     shown = place.heronpy("tail", name, "--cluster", CLUSTER, "-l", "200").succeeded().out
     assert "word                      count" in shown
     logs_shown = {line.split(" | ")[0] for line in shown.splitlines()}
