@@ -83,10 +83,10 @@ class HotKeys:
         first."""
         if self.samples < SAMPLES_MIN:
             return []
-        heaviest = sorted(((self.weight(each), each) for each in self._counts), reverse=True)
+        heaviest = sorted(((self.weight(key), key) for key in self._counts), reverse=True)
         return [
-            (self._texts[each], weight)
-            for weight, each in heaviest[:SHOWN_MAX]
+            (self._texts[hashed], weight)
+            for weight, hashed in heaviest[:SHOWN_MAX]
             if self._stands_out(weight)
         ]
 
