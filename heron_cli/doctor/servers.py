@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from heron_cli.doctor.results import CheckResult
 from heron_core.errors import HeronError, JavaMissing, UsageError
 
-HADOOP_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
-
 
 def server_results(zookeeper: str | None, config_path: str | None) -> Iterator[CheckResult]:
     """Java, the ZooKeeper of --zookeeper, YARN's and Kubernetes' configuration, and each cluster of
@@ -51,13 +49,13 @@ def _zookeeper(address: str | None) -> CheckResult:
 
 
 def _hadoop() -> CheckResult:
-    from heron_engine.scheduler.backends.yarn.configuration import conf_folder
+    from heron_engine.scheduler.backends.yarn.configuration import FOLDER_VARIABLES, conf_folder
 
-    if not any(map(os.environ.get, HADOOP_VARIABLES)):
+    if not any(map(os.environ.get, FOLDER_VARIABLES)):
         remedy = "set HADOOP_CONF_DIR to the folder with yarn-site.xml to use YARN"
-        return CheckResult("YARN", "absent", f"{HADOOP_VARIABLES[0]} is not set", remedy)
+        return CheckResult("YARN", "absent", f"{FOLDER_VARIABLES[0]} is not set", remedy)
     try:
-        return CheckResult("YARN", "ok", f"configured in {conf_folder(None, HADOOP_VARIABLES[0])}")
+        return CheckResult("YARN", "ok", f"configured in {conf_folder(None, FOLDER_VARIABLES[0])}")
     except UsageError as error:
         return CheckResult("YARN", "problem", str(error))
 
