@@ -1,9 +1,10 @@
 """Where streamlets begin (heronpy.streamlet.builder)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from heron_api.topology import TopologyBuilder
+from heronpy_compat.streamlet.collection import CollectionStreamlet, collection_of
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.generator import Generator
 from heronpy_compat.streamlet.impl.generatorspout import GeneratorStreamlet
@@ -44,6 +45,15 @@ class Builder:
             raise StreamletError(f"a source must be a Generator or a function, not {source!r}")
         self._sources.append(streamlet)
         return streamlet
+
+    def from_collection(self, elements: Iterable[Any]) -> Streamlet:
+        """The streamlet of these elements, each once, in order, in one partition; then the source
+        ends. heronpy has none.
+
+        With checkpoints the source continues where it was. RuntimeError for a text, None among
+        the elements, or more than a million of them.
+        """
+        return self.new_source(CollectionStreamlet(collection_of(elements)))
 
     def build(self, bldr: TopologyBuilder) -> None:
         """Add a component to `bldr` for each streamlet; RuntimeError if one cannot be reached."""

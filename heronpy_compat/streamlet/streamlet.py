@@ -152,6 +152,16 @@ class Streamlet:
         """
         return self._timed().key_by(key_function)
 
+    def group_by(self, key_function: Function) -> Any:
+        """The elements by key, for running values without windows (GroupedStreamlet: reduce, sum,
+        count); heronpy has none."""
+        return self._grouped(self.key_by(key_function))
+
+    def group_by_key(self) -> Any:
+        """The same of elements (key, value): the values are reduced, summed and counted."""
+        module = import_module("heronpy_compat.streamlet.groupedstreamlet")
+        return self._grouped(self.key_by(module.first_of_pair), module.second_of_pair)
+
     def with_event_time(
         self,
         timestamp_function: Function,
@@ -170,6 +180,10 @@ class Streamlet:
     def _timed(self, *arguments: Any) -> Any:
         module = import_module("heronpy_compat.streamlet.timedstreamlet")
         return module.TimedStreamlet(self, *arguments)
+
+    def _grouped(self, *arguments: Any) -> Any:
+        module = import_module("heronpy_compat.streamlet.groupedstreamlet")
+        return module.GroupedStreamlet(*arguments)
 
     def _joined(
         self, kind: str, other: "Streamlet", window_config: WindowConfig, function: Fold

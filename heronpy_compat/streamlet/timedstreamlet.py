@@ -85,13 +85,16 @@ class KeyedStreamlet:
         `function` is a KeyedProcess (or a class of them), or function(element, context), which
         returns or yields elements; on_timer(timestamp_ms, context) then is for its timers.
         """
+        return self.processed(_checked_process(function, on_timer))
+
+    def processed(self, process: KeyedProcess, prefix: str = ProcessStreamlet.prefix) -> Streamlet:
+        """The same of a checked object; the stage is called after `prefix`."""
         stage = EventStage(
             left=self._side(), lag_ms=self.timed.lag_ms, idle_ms=self.timed.idle_ms,
-            watermarks=self.timed.watermarks,
-            process=_checked_process(function, on_timer),
+            watermarks=self.timed.watermarks, process=process,
         )  # fmt: skip
         parent = self.timed.streamlet
-        return _added(ProcessStreamlet(stage, parent), parent)
+        return _added(ProcessStreamlet(stage, parent, prefix), parent)
 
     def window_join(
         self,

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from heron_cli.loading import load_in_child
-from tests.process.process_support import TOPOLOGIES, Place
+from tests.process.process_support import EXAMPLES, TOPOLOGIES, Place
 
 WORDS = TOPOLOGIES / "streamlet_words.py"
 JOIN = TOPOLOGIES / "streamlet_join.py"
@@ -34,6 +34,19 @@ def test_a_join_ends_with_its_sources(place: Place) -> None:
         "('fig', None)",
         "('pear', 20)",
     ]
+
+
+def test_running_values_of_a_collection(place: Place) -> None:
+    """Exactly once: the values of each word are 1, 2, 3, … in order."""
+    finished = place.heronpy("run", EXAMPLES / "streamlets" / "running_words.py").succeeded()
+    values: dict[str, list[int]] = {}
+    for line in printed(finished.out):
+        word, _, count = line.partition(" ")
+        values.setdefault(word, []).append(int(count))
+    assert {word: len(counts) for word, counts in values.items()} == {
+        "to": 4, "be": 3, "or": 1, "not": 1, "that": 1, "is": 2, "the": 1, "question": 1, "do": 1,
+    }  # fmt: skip
+    assert all(counts == list(range(1, len(counts) + 1)) for counts in values.values())
 
 
 def test_the_loader_gives_the_topology_without_opening_its_functions() -> None:

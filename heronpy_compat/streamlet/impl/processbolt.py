@@ -9,8 +9,13 @@ from heron_api.state.state import State
 from heron_api.windows.timer_runner import TimerRunner, request_timer_ticks, timers_of
 from heron_core.errors import ComponentError
 from heron_core.state.timer_service import Timer
-from heronpy_compat.streamlet.impl.eventstage import EventStageBolt, EventStageStreamlet
+from heronpy_compat.streamlet.impl.eventstage import (
+    EventStage,
+    EventStageBolt,
+    EventStageStreamlet,
+)
 from heronpy_compat.streamlet.keyedprocess import Elements, KeyedProcess, ProcessContext
+from heronpy_compat.streamlet.streamlet import Streamlet
 
 
 class ProcessBolt(EventStageBolt):
@@ -77,3 +82,7 @@ class ProcessStreamlet(EventStageStreamlet):
 
     prefix = "process"
     bolt = ProcessBolt
+
+    def __init__(self, stage: EventStage, parent: Streamlet, prefix: str = prefix) -> None:
+        super().__init__(stage, parent)
+        self.prefix = prefix
