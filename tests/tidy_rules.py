@@ -20,6 +20,8 @@ KNOWN_CIRCLES: dict[frozenset[str], str] = {
     ),
     frozenset(
         {
+            "heronpy_compat.streamlet.groupedstreamlet",
+            "heronpy_compat.streamlet.running",
             "heronpy_compat.streamlet.streamlet",
             "heronpy_compat.streamlet.timedstreamlet",
             f"{_IMPL}consumebolt",

@@ -161,6 +161,19 @@ def words_are_counted_in_a_window(tester: TopologyTester, printed: Callable[[], 
     assert sorted(counts) == [1, 1, 2]
 
 
+@checks("running")
+def each_word_gives_its_count_so_far(
+    tester: TopologyTester, printed: Callable[[], list[str]]
+) -> None:
+    tester.run_spouts()
+    assert [each[0] for each in tester.values("sum-1", "output")] == [
+        ("storm", 1),
+        ("heron", 1),
+        ("storm", 2),
+        ("2026", 1),
+    ]
+
+
 @checks("totals")
 def totals_are_kept(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
     run_to_its_end(tester)
