@@ -37,7 +37,7 @@ def test_a_join_ends_with_its_sources(place: Place) -> None:
 
 
 def test_running_values_of_a_collection(place: Place) -> None:
-    """Exactly once: the values of each word are 1, 2, 3, … in order."""
+    """Exactly once: the values of each word are 1, 2, 3, …; two instances print them."""
     finished = place.heronpy("run", EXAMPLES / "streamlets" / "running_words.py").succeeded()
     values: dict[str, list[int]] = {}
     for line in printed(finished.out):
@@ -46,7 +46,7 @@ def test_running_values_of_a_collection(place: Place) -> None:
     assert {word: len(counts) for word, counts in values.items()} == {
         "to": 4, "be": 3, "or": 1, "not": 1, "that": 1, "is": 2, "the": 1, "question": 1, "do": 1,
     }  # fmt: skip
-    assert all(counts == list(range(1, len(counts) + 1)) for counts in values.values())
+    assert all(sorted(each) == list(range(1, len(each) + 1)) for each in values.values())
 
 
 def test_the_loader_gives_the_topology_without_opening_its_functions() -> None:
