@@ -17,7 +17,7 @@ ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-again test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-prometheus test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
+.PHONY: help run site test test-site test-again test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-prometheus test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -124,9 +124,14 @@ else
 endif
 	@rm -rf dist/native
 
+# Where a link or a public name leads nowhere, this fails.
+site test-site: $(TESTED) ## Build the site: guides, reference of the API, sources that pages name, in build/site
+	@$(INSTALL) --requirement requirements-site.txt || { echo "The packages of requirements-site.txt cannot be installed: the lines above name the one, and why" >&2; exit 1; }
+	$(BIN)/python -m docs.site
+
 clean: ## Remove the virtual environment, the compiled hot path and all caches
 	rm -f heron_core/hot_*_compiled.*
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cluster-jars .cache
+	rm -rf build $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cluster-jars .cache
 
 $(VENV)/bin/python:
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or later is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }

@@ -203,5 +203,9 @@ class StateUpdater(Operation):
         raise NotImplementedError(f"{type(self).__name__} must define update_state(...)")
 
 
-BaseFunction, BaseFilter, BaseAggregator = Function, Filter, Aggregator
-BaseOperation, BaseQueryFunction, BaseStateUpdater = Operation, QueryFunction, StateUpdater
+BaseFunction = Function
+BaseFilter = Filter
+BaseAggregator = Aggregator
+BaseOperation = Operation
+BaseQueryFunction = QueryFunction
+BaseStateUpdater = StateUpdater
