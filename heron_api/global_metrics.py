@@ -1,8 +1,8 @@
 """Counters that any code of a component can reach without a context (heronpy.api.global_metrics).
 
-from heronpy_compat.api import global_metrics
+    from heronpy_compat.api import global_metrics
 
-global_metrics.incr("cache.misses")  # anywhere; safe_incr from other threads
+    global_metrics.incr("cache.misses")  # anywhere; safe_incr from other threads
 
 Each instance registers them at its start, under the name `__auto__`.
 """

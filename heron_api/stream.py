@@ -14,8 +14,8 @@ from heron_core.validation import choices
 class Stream:
     """An output stream; a plain string in `outputs` is a field of the default stream instead.
 
-    class Words(Spout):
-        outputs = ["word", Stream(fields=["reason"], name="errors")]
+        class Words(Spout):
+            outputs = ["word", Stream(fields=["reason"], name="errors")]
 
     Fields may have types, {"reason": "string"}: then each emit is checked (GUIDE.md).
 

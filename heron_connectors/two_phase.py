@@ -44,13 +44,13 @@ RETRY_SECS = 1.0
 class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
     """A bolt that writes into something outside, each tuple exactly once.
 
-    class Orders(TwoPhaseSink):
-        def open(self, config, context): ...
-        def begin(self): return []
-        def write(self, transaction, tup): transaction.append(tup.values)
-        def pre_commit(self, transaction, transaction_id): return transaction
-        def commit(self, prepared, transaction_id): ...   # unless that id is committed already
-        def abort(self, transaction): ...
+        class Orders(TwoPhaseSink):
+            def open(self, config, context): ...
+            def begin(self): return []
+            def write(self, transaction, tup): transaction.append(tup.values)
+            def pre_commit(self, transaction, transaction_id): return transaction
+            def commit(self, prepared, transaction_id): ...   # unless that id is committed already
+            def abort(self, transaction): ...
 
     `heronpy_compat.testing.check_two_phase_sink` tries whether one is right. A class that overrides
     init_state, initialize, process, pre_save, post_save, pre_restore, on_finish or close calls

@@ -30,9 +30,11 @@ class SteppedTopology(Protocol):
 class LocalDRPC:
     """Calls functions of a topology that a TopologyTester runs (Storm: LocalDRPC).
 
-    with LocalDRPC() as drpc:
-        with TopologyTester(builder.create_local_topology(drpc), drpc=drpc) as tester:
-            assert drpc.execute("reach", "foo.com/blog/1") == "16"
+    Example:
+
+        with LocalDRPC() as drpc:
+            with TopologyTester(builder.create_local_topology(drpc), drpc=drpc) as tester:
+                assert drpc.execute("reach", "foo.com/blog/1") == "16"
     """
 
     def __init__(self, timeout_secs: float = REQUEST_SECS) -> None:

@@ -1,6 +1,8 @@
 """Requests and their answers (Storm: DRPC), under one name for users.
 
-from heronpy_compat.drpc import BaseBasicBolt, BaseBatchBolt, DRPCSpout, LinearDRPCTopologyBuilder
+Example:
+
+    from heronpy_compat.drpc import BaseBasicBolt, DRPCSpout, LinearDRPCTopologyBuilder
 """
 
 from heron_api.requests.basic_bolt import BaseBasicBolt as BaseBasicBolt

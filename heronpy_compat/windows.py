@@ -1,6 +1,8 @@
 """What windows and timers by event time are made of, under one name for users.
 
-from heronpy_compat.windows import Count, KeyedWindowBolt, Session, Sliding, Trigger, Tumbling
+Example:
+
+    from heronpy_compat.windows import Count, KeyedWindowBolt, Session, Sliding, Trigger, Tumbling
 """
 
 from heron_api.windows.batch_window_bolt import BatchWindowBolt as BatchWindowBolt

@@ -9,6 +9,7 @@ from docs.site.__main__ import page_of
 from docs.site.navigation import markdown_files
 from docs.site.pages import Site, page_text, source_text
 from docs.site.reference import MODULES, public_names, reference_pages
+from docs.site.uses import uses
 
 ROOT = Path(__file__).parents[1]
 PUBLIC = [module for group in MODULES.values() for module in group]
@@ -78,7 +79,23 @@ def test_each_public_name_can_be_imported_and_is_described(module: str) -> None:
 
 
 def test_the_reference_has_a_page_for_each_module_and_one_of_all_names() -> None:
-    pages = reference_pages(ROOT)
+    pages = reference_pages(
+        Site(ROOT, {PurePosixPath(each): page_of(each) for each in markdown_files()})
+    )
     assert set(pages) == {f"reference/api/{each}.md" for each in [*PUBLIC, "index"]}
     assert "::: heronpy_compat.Bolt\n" in pages["reference/api/heronpy_compat.md"]
     assert "(heronpy_compat.md#heronpy_compat.Bolt)" in pages["reference/api/index.md"]
+
+
+def test_a_name_is_shown_with_the_programs_that_import_it(site: Site) -> None:
+    code = "from heronpy_compat import (\n    Bolt,\n    Spout,\n)\n# Not a heading\n"
+    (site.root / "docs" / "B.md").write_text(
+        f"# B\n\n## Its part\n\n```python\n{code}```\n\n## C\n"
+    )
+    (site.root / "examples" / "a.py").write_text("from heronpy_compat import Bolt\n")
+    (site.root / "examples" / "b.py").write_text("from heronpy_compat import (Bolt\n")
+    part = ("B: Its part", PurePosixPath("docs/B.md"), "its-part")
+    assert uses(site.root, ["docs/B.md"]) == {
+        ("heronpy_compat", "Bolt"): [part, ("examples/a.py", PurePosixPath("examples/a.py"), "")],
+        ("heronpy_compat", "Spout"): [part],
+    }

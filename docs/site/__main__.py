@@ -42,8 +42,8 @@ def write_pages(folder: Path) -> None:
     """All pages and what they link to."""
     site = Site(ROOT, {PurePosixPath(each): page_of(each) for each in markdown_files()})
     texts = {page: page_text(site, file) for file, page in site.pages.items()}
+    texts |= {PurePosixPath(path): text for path, text in reference_pages(site).items()}
     texts |= {site.target(each): source_text(site, each) for each in sorted(site.sources)}
-    texts |= {PurePosixPath(path): text for path, text in reference_pages(ROOT).items()}
     for page, text in texts.items():
         target = folder / page
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,14 @@ The names are read from the source, as modules load what they name when it is as
 
 import ast
 from pathlib import Path
+from posixpath import relpath
+
+from docs.site.pages import Site
+from docs.site.uses import Use, Uses, uses
+
+FOLDER = "reference/api"
+USES_MAX = 5
+"""So many uses of a name are listed."""
 
 MODULES = {
     "Topologies": (
@@ -48,11 +56,15 @@ INTRODUCTION = (
 """Of the module itself only the docstring is shown, under the heading of its page."""
 
 
-def reference_pages(root: Path) -> dict[str, str]:
+def reference_pages(site: Site) -> dict[str, str]:
     """Path below the site -> text, a page for each module and one with all names."""
-    modules = [each for group in MODULES.values() for each in group]
-    pages = {f"reference/api/{each}.md": _module_page(root, each) for each in modules}
-    pages["reference/api/index.md"] = _index(root)
+    used = uses(site.root, [str(each) for each in site.pages])
+    pages = {
+        f"{FOLDER}/{module}.md": _module_page(site, module, used)
+        for modules in MODULES.values()
+        for module in modules
+    }
+    pages[f"{FOLDER}/index.md"] = _index(site.root)
     return pages
 
 
@@ -62,11 +74,21 @@ def public_names(root: Path, module: str) -> list[str]:
     return sorted(_listed(tree) or _imported(tree) or _defined(tree))
 
 
-def _module_page(root: Path, module: str) -> str:
-    names = public_names(root, module)
+def _module_page(site: Site, module: str, used: Uses) -> str:
+    names = public_names(site.root, module)
     parts = [f"# {module}\n\n::: {module}\n    options:\n{INTRODUCTION}"]
+    parts.append("\n| name | examples |\n|---|---|\n")
+    for name in names:
+        examples = ", ".join(_link(site, use) for use in used.get((module, name), [])[:USES_MAX])
+        parts.append(f"| [{name}](#{module}.{name}) | {examples} |\n")
     parts += [f"\n::: {module}.{name}\n" for name in names]
     return "".join(parts)
+
+
+def _link(site: Site, use: Use) -> str:
+    title, file, anchor = use
+    address = relpath(str(site.target(file)), FOLDER)
+    return f"[{title}]({address}{'#' + anchor if anchor else ''})"
 
 
 def _index(root: Path) -> str:

@@ -18,13 +18,13 @@ class BaseBolt(BaseComponent):
     emits without `anchors` to the tuple it processes, `auto_fail` fails the tuple when `process`
     raises.
 
-    class Split(Bolt):
-        outputs = ["word"]
-        auto_ack = auto_anchor = auto_fail = True
+        class Split(Bolt):
+            outputs = ["word"]
+            auto_ack = auto_anchor = auto_fail = True
 
-        def process(self, tup):
-            for word in tup.values[0].split():
-                self.emit([word])
+            def process(self, tup):
+                for word in tup.values[0].split():
+                    self.emit([word])
     """
 
     outputs: Outputs

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 class BatchBolt(Bolt):
     """A step of the work on columns; all but `process_batch` is optional.
 
-    class Split(BatchBolt):
-        outputs = {"word": "string"}
+        class Split(BatchBolt):
+            outputs = {"word": "string"}
 
-        def process_batch(self, batch):
-            words = pc.list_flatten(pc.utf8_split_whitespace(batch["sentence"]))
-            self.emit_batch({"word": words})
+            def process_batch(self, batch):
+                words = pc.list_flatten(pc.utf8_split_whitespace(batch["sentence"]))
+                self.emit_batch({"word": words})
 
     A batch is acked when `process_batch` has returned, what that emits is anchored to it, and what
     it raises fails it. Keyed states have no current key here: use `for_key(key)`.

@@ -12,17 +12,19 @@ if TYPE_CHECKING:
 class Bolt(BaseBolt):
     """A step of the work; all but `process` is optional.
 
-    class Count(Bolt):
-        outputs = ["word", "count"]
+    Example:
 
-        def initialize(self, config, context):
-            self.counts = collections.Counter()
+        class Count(Bolt):
+            outputs = ["word", "count"]
 
-        def process(self, tup):
-            word = tup["word"]
-            self.counts[word] += 1
-            self.emit([word, self.counts[word]], anchors=[tup])
-            self.ack(tup)
+            def initialize(self, config, context):
+                self.counts = collections.Counter()
+
+            def process(self, tup):
+                word = tup["word"]
+                self.counts[word] += 1
+                self.emit([word, self.counts[word]], anchors=[tup])
+                self.ack(tup)
     """
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> Any:

@@ -35,11 +35,11 @@ class BaseBasicBolt(Bolt):
     """A bolt written as Storm's: the tuple is acked when `execute` has returned, and fails if it
     raises.
 
-    class Exclaim(BaseBasicBolt):
-        outputs = ["id", "result"]
+        class Exclaim(BaseBasicBolt):
+            outputs = ["id", "result"]
 
-        def execute(self, tup, collector):
-            collector.emit([tup.values[0], tup.values[1] + "!"])
+            def execute(self, tup, collector):
+                collector.emit([tup.values[0], tup.values[1] + "!"])
     """
 
     auto_fail = True

@@ -30,17 +30,19 @@ class BatchOutputCollector:
 class BaseBatchBolt:
     """The work on one request in one task; `finish_batch` comes behind its last tuple.
 
-    class Count(BaseBatchBolt):
-        outputs = ["id", "count"]
+    Example:
 
-        def prepare(self, conf, context, collector, batch_id):
-            self.collector, self.id, self.count = collector, batch_id, 0
+        class Count(BaseBatchBolt):
+            outputs = ["id", "count"]
 
-        def execute(self, tup):
-            self.count += 1
+            def prepare(self, conf, context, collector, batch_id):
+                self.collector, self.id, self.count = collector, batch_id, 0
 
-        def finish_batch(self):
-            self.collector.emit([self.id, self.count])
+            def execute(self, tup):
+                self.count += 1
+
+            def finish_batch(self):
+                self.collector.emit([self.id, self.count])
     """
 
     outputs: Outputs

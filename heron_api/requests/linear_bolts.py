@@ -81,8 +81,8 @@ class KeyedFairBolt(Bolt):
     """A bolt around another one, `bolt`, whose tuples it executes by turns of their first value
     (Storm: KeyedFairBolt): a request of a million tuples does not hold up one of ten.
 
-    class FairFollowers(KeyedFairBolt):
-        bolt = GetFollowers
+        class FairFollowers(KeyedFairBolt):
+            bolt = GetFollowers
     """
 
     bolt: type[Bolt]

@@ -13,14 +13,16 @@ if TYPE_CHECKING:
 class Spout(BaseSpout):
     """A source of tuples; all but `next_tuple` is optional.
 
-    class Words(Spout):
-        outputs = ["word"]
+    Example:
 
-        def initialize(self, config, context):
-            self.words = itertools.cycle(["storm", "heron"])
+        class Words(Spout):
+            outputs = ["word"]
 
-        def next_tuple(self):
-            self.emit([next(self.words)])
+            def initialize(self, config, context):
+                self.words = itertools.cycle(["storm", "heron"])
+
+            def next_tuple(self):
+                self.emit([next(self.words)])
     """
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> Any:

@@ -1,6 +1,8 @@
 """Lines of text files: a bolt that writes them, each line exactly once, and the spout that reads.
 
-from heronpy_compat.connectors.files import FileSink, FileSpout
+Example:
+
+    from heronpy_compat.connectors.files import FileSink, FileSpout
 """
 
 from collections.abc import Mapping

@@ -45,12 +45,12 @@ STATE_KEY = "heronpy.postgres_spout"
 class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
     """Emits the rows of a table or a query, in the order of the key, and finishes.
 
-    class Orders(PostgresSpout):
-        outputs = ["id", "total"]
+        class Orders(PostgresSpout):
+            outputs = ["id", "total"]
 
-    orders = Orders.spec(
-        par=2, config={"postgres.connect": "host=db dbname=shop", "postgres.table": "orders"}
-    )
+        orders = Orders.spec(
+            par=2, config={"postgres.connect": "host=db dbname=shop", "postgres.table": "orders"}
+        )
 
     `outputs` are columns. The id of a tuple is the key, as texts that Postgres writes. Instances
     share the rows by a hash of the key. Each session reads one snapshot. With checkpoints the

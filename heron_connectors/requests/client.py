@@ -175,8 +175,10 @@ def _reason(error: Exception) -> str:
 class DRPCClient:
     """Calls functions of topologies (Storm: DRPCClient).
 
-    with DRPCClient("127.0.0.1") as drpc:
-        print(drpc.execute("reach", "foo.com/blog/1"))
+    Example:
+
+        with DRPCClient("127.0.0.1") as drpc:
+            print(drpc.execute("reach", "foo.com/blog/1"))
     """
 
     def __init__(

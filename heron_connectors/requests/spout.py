@@ -25,11 +25,11 @@ class DRPCSpout(Spout):
     """Emits the requests for a function (Storm: DRPCSpout): its arguments, and where the result
     goes, for ReturnResults.
 
-    class ManualDRPC(Topology):
-        config = {"topology.reliability.mode": "ATLEAST_ONCE"}
-        drpc = DRPCSpout.spec(function="exclamation")
-        exclaim = Exclaim.spec(par=3, inputs=[drpc])
-        back = ReturnResults.spec(par=3, inputs=[exclaim])
+        class ManualDRPC(Topology):
+            config = {"topology.reliability.mode": "ATLEAST_ONCE"}
+            drpc = DRPCSpout.spec(function="exclamation")
+            exclaim = Exclaim.spec(par=3, inputs=[drpc])
+            back = ReturnResults.spec(par=3, inputs=[exclaim])
 
     `drpc.servers` and `drpc.invocations.port` say where the servers are. A request whose tuple
     fails, or times out, is failed at its server, so that the caller gets an error.

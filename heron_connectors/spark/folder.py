@@ -1,6 +1,6 @@
 """Between a topology on the native engine and queries of Spark: streams through a shared folder.
 
-from heronpy_compat.connectors.spark import SparkSink, SparkSpout
+    from heronpy_compat.connectors.spark import SparkSink, SparkSpout
 
 Spark's side is the data source `heronpy` (docs/SPARK.md). The folder has numbered segments
 (segments.py): a query notes in its checkpoint which of them it has read, and a topology in its own.
@@ -115,10 +115,10 @@ class SparkSink(WriteAheadSink):
 class SparkSpout(EmitsRows[RowId], Spout, TwoPhaseStatefulComponent):
     """Emits the rows that queries of Spark write by `writeStream.format("heronpy")`.
 
-    class Orders(SparkSpout):
-        outputs = {"id": "bigint", "price": "double"}
+        class Orders(SparkSpout):
+            outputs = {"id": "bigint", "price": "double"}
 
-    orders = Orders.spec(par=2, config={"spark.folder": "/shared/orders"})
+        orders = Orders.spec(par=2, config={"spark.folder": "/shared/orders"})
 
     The fields are columns of the query. The instances divide the segments. Under EFFECTIVELY_ONCE
     the positions are part of the checkpoint; else a row that fails is emitted again, and an

@@ -83,9 +83,9 @@ class TableSource:
 class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
     """Emits the rows of a table, in order of files and rows, and finishes.
 
-    class Flights(TableSpout):
-        path = "flights/*.parquet"
-        outputs = ["carrier", "dep_delay"]
+        class Flights(TableSpout):
+            path = "flights/*.parquet"
+            outputs = ["carrier", "dep_delay"]
 
     Instances share the pieces of the table. The id of a tuple is (file, row), rows counting from 0,
     or (file, first row, rows) with several rows in a tuple; what fails is emitted again. With

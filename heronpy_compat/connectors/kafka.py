@@ -1,6 +1,8 @@
 """Kafka: a spout that reads topics, a bolt that writes one (pip install heronpy-topologies[kafka]).
 
-from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
+Example:
+
+    from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
 """
 
 from heron_connectors.kafka.sink import KafkaSink

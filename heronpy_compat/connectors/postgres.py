@@ -1,7 +1,7 @@
 """Postgres: spouts that read its tables, once, or their changes (pip install
 heronpy-topologies[postgres]).
 
-from heronpy_compat.connectors.postgres import PostgresChangesSpout, PostgresSpout
+    from heronpy_compat.connectors.postgres import PostgresChangesSpout, PostgresSpout
 
 What writes into Postgres is `DatabaseSink` (heron_connectors.database.sink).
 """

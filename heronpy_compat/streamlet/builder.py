@@ -15,13 +15,15 @@ from heronpy_compat.streamlet.streamlet import Streamlet
 class Builder:
     """Makes sources, and of them and what was derived from them a topology.
 
-    builder = Builder()
-    builder.new_source(lambda: "hello world").flat_map(str.split).map(
-        lambda word: (word, 1)
-    ).reduce_by_key_and_window(
-        WindowConfig.create_tumbling_window(10), lambda left, right: left + right
-    ).log()
-    Runner().run("WordCount", Config(), builder)
+    Example:
+
+        builder = Builder()
+        builder.new_source(lambda: "hello world").flat_map(str.split).map(
+            lambda word: (word, 1)
+        ).reduce_by_key_and_window(
+            WindowConfig.create_tumbling_window(10), lambda left, right: left + right
+        ).log()
+        Runner().run("WordCount", Config(), builder)
     """
 
     def __init__(self) -> None:

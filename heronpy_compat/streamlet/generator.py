@@ -8,12 +8,14 @@ from heronpy_compat.streamlet.context import Context
 class Generator:
     """Derive from it and give an instance to `Builder.new_source`; it is pickled on its way.
 
-    class Lines(Generator):
-        def setup(self, context):
-            self.file = open("lines.txt")
+    Example:
 
-        def get(self):
-            return next(self.file)  # ends with the file
+        class Lines(Generator):
+            def setup(self, context):
+                self.file = open("lines.txt")
+
+            def get(self):
+                return next(self.file)  # ends with the file
     """
 
     def setup(self, context: Context) -> None:

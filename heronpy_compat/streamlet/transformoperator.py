@@ -8,13 +8,15 @@ from heronpy_compat.streamlet.context import Context
 class TransformOperator:
     """Derive from it and give an instance to `Streamlet.transform`; it is pickled on its way.
 
-    class Numbered(TransformOperator):
-        def setup(self, context):
-            self.context, self.number = context, 0
+    Example:
 
-        def transform(self, tup):
-            self.number += 1
-            self.context.emit((self.number, tup.values[0]))
+        class Numbered(TransformOperator):
+            def setup(self, context):
+                self.context, self.number = context, 0
+
+            def transform(self, tup):
+                self.number += 1
+                self.context.emit((self.number, tup.values[0]))
     """
 
     def setup(self, context: Context) -> None:

@@ -54,14 +54,16 @@ _PENDING_MARGIN = 10
 class TridentTopology(NamesMissing):
     """Streams of batches, made by `new_stream` and by what is done with them.
 
-    topology = TridentTopology()
-    counts = (
-        topology.new_stream("lines", spout)
-        .each("line", Split(), "word")
-        .group_by("word")
-        .persistent_aggregate(MemoryMapState.opaque(), None, Count(), "count")
-    )
-    topology.submit("WordCount")
+    Example:
+
+        topology = TridentTopology()
+        counts = (
+            topology.new_stream("lines", spout)
+            .each("line", Split(), "word")
+            .group_by("word")
+            .persistent_aggregate(MemoryMapState.opaque(), None, Count(), "count")
+        )
+        topology.submit("WordCount")
     """
 
     def __init__(self) -> None:

@@ -14,8 +14,10 @@ from heronpy_compat.streamparse.thrift import JavaObject, NullStruct, StreamInfo
 class Stream(StreamInfo):
     """An output stream; a plain string in `outputs` is a field of the default stream instead.
 
-    class WordSpout(Spout):
-        outputs = [Stream(fields=["word"]), Stream(fields=["reason"], name="errors")]
+    Example:
+
+        class WordSpout(Spout):
+            outputs = [Stream(fields=["word"]), Stream(fields=["reason"], name="errors")]
     """
 
     def __init__(

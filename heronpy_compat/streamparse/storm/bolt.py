@@ -58,11 +58,13 @@ class ShellBolt(Component):
 class Bolt(pystorm_bolt.Bolt, ShellBolt):
     """Base of bolts in Python: override `process(tup)`.
 
-    class WordCountBolt(Bolt):
-        outputs = ["word", "count"]
+    Example:
 
-        def process(self, tup):
-            self.emit([tup.values.word, 1])
+        class WordCountBolt(Bolt):
+            outputs = ["word", "count"]
+
+            def process(self, tup):
+                self.emit([tup.values.word, 1])
     """
 
     @classmethod

@@ -56,11 +56,13 @@ class ShellSpout(Component):
 class Spout(pystorm_spout.Spout, ShellSpout):
     """Base of spouts in Python: override `next_tuple()`.
 
-    class WordSpout(Spout):
-        outputs = ["word"]
+    Example:
 
-        def next_tuple(self):
-            self.emit(["dog"])
+        class WordSpout(Spout):
+            outputs = ["word"]
+
+            def next_tuple(self):
+                self.emit(["dog"])
     """
 
     @classmethod

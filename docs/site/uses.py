@@ -1,0 +1,71 @@
+"""Where a public name is used: sections of the pages and examples whose code imports it.
+
+A docstring says what a name does; a program shows it. Code that is not complete Python is passed
+over.
+"""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
+PACKAGE = "heronpy_compat"
+Use = tuple[str, PurePosixPath, str]
+"""A title, the file of the repository, the anchor (empty: the whole file)."""
+Uses = dict[tuple[str, str], list[Use]]
+"""(module, name) as imported -> where, pages before examples, as pages explain what they use."""
+
+
+def uses(root: Path, pages: list[str]) -> Uses:
+    """What the pages and the files below `examples` import from the package of the users."""
+    shown: dict[tuple[str, str], list[Use]] = defaultdict(list)
+    for use, code in [*_blocks(root, pages), *_examples(root)]:
+        for imported in _imports(code):
+            if use not in shown[imported]:
+                shown[imported].append(use)
+    return shown
+
+
+def _blocks(root: Path, pages: list[str]) -> Iterator[tuple[Use, str]]:
+    """The blocks of the pages, with the headings above them."""
+    for page in pages:
+        text = (root / page).read_text("utf-8")
+        for block in BLOCK.finditer(text):
+            heading = _heading_above(BLOCK.sub(_blank, text), block.start())
+            title = f"{PurePosixPath(page).stem}: {heading}"
+            yield (title, PurePosixPath(page), _anchor(heading)), block.group(1)
+
+
+def _blank(block: re.Match[str]) -> str:
+    """As many characters without a heading."""
+    return " " * len(block.group())
+
+
+def _heading_above(text: str, position: int) -> str:
+    headings = [each for each in HEADING.finditer(text) if each.start() < position]
+    return headings[-1].group(1) if headings else ""
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _examples(root: Path) -> Iterator[tuple[Use, str]]:
+    for path in sorted((root / "examples").rglob("*.py")):
+        file = path.relative_to(root)
+        yield (str(file), PurePosixPath(file), ""), path.read_text("utf-8")
+
+
+def _imports(code: str) -> Iterator[tuple[str, str]]:
+    """What the code imports from this project."""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
+            for alias in node.names:
+                yield node.module or "", alias.name
