@@ -276,6 +276,7 @@ FUNCTIONS: dict[str, Callable[[Any], object]] = {
     "outer_right_join": lambda function: source().outer_right_join(source(), WINDOW, function),
     "outer_join": lambda function: source().outer_join(source(), WINDOW, function),
     "key_by": lambda function: source().key_by(function),
+    "group_by": lambda function: source().group_by(function),
     "with_event_time": lambda function: source().with_event_time(function),
     "process": lambda function: source().key_by(str).process(function),
     "window_join": lambda function: (
@@ -298,7 +299,8 @@ OBJECTS: dict[str, tuple[type, Callable[[Any], object], set[str]]] = {
                 {"open", "process_element", "on_timer"}),
 }  # fmt: skip
 WITHOUT = {"clone", "union", "log", "window", "aggregate", "set_name", "get_name",
-           "set_num_partitions", "get_num_partitions", "transform", "late_elements"}  # fmt: skip
+           "set_num_partitions", "get_num_partitions", "transform", "late_elements",
+           "group_by_key", "processed"}  # fmt: skip
 """Operations that take none; what transform and aggregate take are objects."""
 
 
@@ -325,6 +327,12 @@ def test_a_function_of_a_streamlet_that_would_not_run_is_refused(operation: str)
         return
     with pytest.raises(StreamletError, match=r"test_method_shapes\.py:\d+: .* has a `yield`"):
         FUNCTIONS[operation](generator)
+
+
+def test_a_function_of_running_values_that_would_not_run_is_refused() -> None:
+    for each in (coroutine, AsyncCall(), generator):
+        with pytest.raises(StreamletError, match=r"test_method_shapes\.py:\d+: "):
+            source().group_by(str).reduce(each)
 
 
 @pytest.mark.parametrize("operation", OBJECTS)
