@@ -15,6 +15,8 @@ from pathlib import Path
 import grimp
 import pytest
 
+from tests import prose
+from tests.sources import ROOT, modules, nodes, parsed
 from tests.tidy_rules import (
     FUNCTION_LINES,
     KNOWN_CIRCLES,
@@ -29,7 +31,6 @@ from tests.tidy_rules import (
     VAGUE_LINES,
 )
 
-ROOT = Path(__file__).parents[1]
 FOLDERS = (*PACKAGES, "tests", "benchmarks", "examples", "docs")
 OTHER_FILES = ("README.md", "Makefile", "pyproject.toml", "NOTICE")
 TEXT_ENDINGS = (".py", ".md", ".toml", ".yaml", ".json", ".template", ".css", ".js")
@@ -41,23 +42,6 @@ HOMES = re.compile(r"/(?:home|Users)/(?!(?:a|ada|me|zoë|zo\\\\?xeb)\b)\w+")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Documented = Function | ast.ClassDef
 SHORT = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Lambda
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    """The module's syntax tree."""
-    return ast.parse(path.read_text("utf-8"), str(path))
-
-
-@cache
-def nodes(path: Path) -> tuple[ast.AST, ...]:
-    """All nodes of the module's syntax tree."""
-    return tuple(ast.walk(parsed(path)))
-
-
-def modules(*folders: str) -> list[Path]:
-    """The Python files in folders of the repository."""
-    return sorted(chain.from_iterable((ROOT / folder).rglob("*.py") for folder in folders))
 
 
 def texts() -> Iterator[Path]:
@@ -226,6 +210,34 @@ def test_everything_public_has_a_docstring() -> None:
 
 
 # --- words --------------------------------------------------------------------------------------
+
+
+def test_pro_forms_are_counted(tmp_path: Path) -> None:
+    """In docstrings and comments; code and strings of a program are not prose."""
+    module = tmp_path / "module.py"
+    module.write_text('"""What it is."""\n# Whoever reads.\nname = "it"  # it\n')
+    assert prose.measured(module) == prose.Prose(words=5, pro_forms=3, personal=1)
+    page = tmp_path / "page.md"
+    page.write_text("# That\nThis page.\n```\nit = that\n```\n| it |\n")
+    assert prose.measured(page) == prose.Prose(words=2, pro_forms=1, personal=0)
+
+
+def test_limits_of_pro_forms() -> None:
+    """Seven in a hundred words pass, eight fail; one personal pro-form fails in a short file."""
+    assert prose.Prose(words=100, pro_forms=7, personal=0).passes
+    assert not prose.Prose(words=100, pro_forms=8, personal=0).passes
+    assert not prose.Prose(words=100, pro_forms=1, personal=1).passes
+    assert prose.Prose(words=79, pro_forms=40, personal=9).passes
+
+
+def test_sentences_have_nouns_as_subjects() -> None:
+    """A new file keeps the limits; a file that passes leaves the baseline and stays outside."""
+    over = prose.over_the_limit(prose.measured_files())
+    excused = prose.baseline()
+    new = [f"{name}: {over[name].figures}" for name in sorted(over.keys() - excused)]
+    assert not new, f"name the subjects of these files (see tests/prose.py): {new}"
+    passing = sorted(excused - over.keys())
+    assert not passing, f"`python -m tests.prose --shrink` removes these: {passing}"
 
 
 def test_no_notes_to_oneself() -> None:
