@@ -21,15 +21,15 @@ TARGETS = {
     "streamparse": "heronpy_compat.streamparse",
     "pystorm": "heronpy_compat.pystorm",
 }
-"""Top-level name -> our package that answers for it."""
+"""Top-level module name -> package of heronpy that provides the module."""
 HERONPY_PARTS = frozenset({"api", "connectors", "proto", "streamlet"})
-"""What there is below heronpy; everything else in heronpy_compat is ours alone."""
+"""Public subpackages of heronpy; the rest of heronpy_compat has no alias."""
 PREFERENCE_VARIABLE = "HERONPY_STREAMPARSE"
 BUILTIN = "builtin"
 
 
 class _Alias:
-    """Loads a module by loading the one that it is another name of."""
+    """Loader of an alias: loads the target module and registers the alias for the module object."""
 
     def __init__(self, target: str) -> None:
         self._target = target
@@ -42,7 +42,7 @@ class _Alias:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """It was executed under its own name."""
+        """Does nothing: the target module was executed under its real name."""
         module.__spec__ = self._spec
 
 
@@ -55,7 +55,7 @@ class Aliases:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: Any = None
     ) -> ModuleSpec | None:
-        """The alias's spec, or None if it is not ours to answer."""
+        """The spec of an alias; None for a name without an alias."""
         top, _, rest = fullname.partition(".")
         if top not in self.names:
             return None
@@ -81,9 +81,9 @@ def _answer_first(top: str) -> None:
 
 
 def install() -> None:
-    """Before user code runs: heronpy is ours, the others are if nobody else has them.
+    """Install the aliases before user code runs: `heronpy` always, the rest if not installed.
 
-    May be called again; what is installed already is replaced.
+    Calls after the first replace the installed finders.
     """
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Aliases)]
     everything = frozenset(TARGETS)
@@ -95,7 +95,7 @@ def install() -> None:
 
 
 def other_heronpy() -> str | None:
-    """The folder of another distribution's package heronpy (the one of Heron on PyPI), or None."""
+    """The folder of package heronpy from another distribution (Heron's on PyPI), or None."""
     folders = (os.path.join(each, HERONPY) for each in sys.path if each)
     return next((each for each in folders if os.path.isdir(os.path.join(each, "api"))), None)
 
@@ -104,5 +104,5 @@ _ALL = Aliases(frozenset(TARGETS))
 
 
 def find_at_start(fullname: str) -> ModuleSpec | None:
-    """What heronpy_aliases.pth asks at the end of the search, in any interpreter."""
+    """Entry point of heronpy_aliases.pth: the last finder of any interpreter of the environment."""
     return _ALL.find_spec(fullname)

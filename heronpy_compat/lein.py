@@ -1,8 +1,9 @@
-"""A stand-in for Leiningen: what sparse asks of it, without a JVM (`heronpy nimbus --lein FOLDER`).
+"""A stand-in for Leiningen without a JVM: the commands of `sparse` (`heronpy nimbus --lein
+FOLDER`).
 
     python -m heronpy_compat.lein clean | jar | uberjar | deps :tree | version
 
-A jar is the project's `_resources` in a zip file. A project with Java classes needs Leiningen.
+A jar is a zip file of the project's `_resources`. Projects with Java classes need Leiningen.
 """
 
 import os
@@ -18,7 +19,7 @@ from heron_core.errors import HeronError, UsageError
 PROJECT_FILE = "project.clj"
 CORE, DEFAULT_CORE_VERSION = "org.apache.storm/storm-core", "1.1.0"
 STORM_ARTIFACTS = ("org.apache.storm/", "org.clojure/clojure")
-"""Dependencies without which a topology in Python runs here."""
+"""Dependencies that a Python topology does not need here."""
 _STRING = r'\s+"([^"]*)"'
 _MANIFEST = "Manifest-Version: 1.0\r\nCreated-By: heronpy\r\n\r\n"
 VERSION = "2.0.0"
@@ -27,7 +28,7 @@ VERSION = "2.0.0"
 
 @dataclass(frozen=True, slots=True)
 class LeinProject:
-    """What is read of project.clj."""
+    """The settings read from project.clj."""
 
     name: str
     version: str
@@ -38,13 +39,13 @@ class LeinProject:
     """Folders with Java or Clojure."""
 
     def java(self, root: str) -> list[str]:
-        """What of it, in the folder `root`, only a JVM can run."""
+        """Parts of the project in folder `root` that require a JVM."""
         other = [name for name, _ in self.dependencies if not name.startswith(STORM_ARTIFACTS)]
         return [*other, *(x for x in self.sources if os.path.isdir(os.path.join(root, x)))]
 
 
 def read_project(text: str) -> LeinProject:
-    """The project that a project.clj defines; UsageError if it defines none."""
+    """Parse project.clj; UsageError without a `defproject`."""
     text = re.sub(r"(?m);.*$", "", text)
     named = re.search(rf"\(defproject\s+([^\s\"]+){_STRING}", text)
     if named is None:
@@ -91,7 +92,8 @@ def _files(root: str) -> list[str]:
 
 
 def run(words: Sequence[str], folder: str) -> list[str]:
-    """Carry out a command; the lines of its answer. HeronError for what needs a JVM."""
+    """Run a command and return the lines of output. HeronError for a command that requires a
+    JVM."""
     if not words or words[0] not in ("clean", "jar", "uberjar", "deps", "version"):
         raise UsageError(
             f"lein {' '.join(words)}: the stand-in for Leiningen has only clean, jar, uberjar, "
@@ -119,13 +121,13 @@ def run(words: Sequence[str], folder: str) -> list[str]:
 
 
 def script(python: str) -> str:
-    """The text of a command `lein` that calls this module."""
+    """Text of a `lein` script that calls the module."""
     note = "# Made by `heronpy nimbus --lein`."
     return f'#!/bin/sh\n{note}\nexec "{python}" -m heronpy_compat.lein "$@"\n'
 
 
 def main() -> int:
-    """The command; its exit code."""
+    """Run the command line; return the exit code."""
     try:
         lines = run(sys.argv[1:], os.getcwd())
     except HeronError as error:

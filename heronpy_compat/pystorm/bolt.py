@@ -17,10 +17,10 @@ _NO_IDENTIFIER = re.compile(r"\W|^(?=\d)")
 
 
 def values_class(source: str, stream: str, fields: Sequence[str]) -> Any:
-    """The namedtuple of a stream's values, called SourceStreamTuple.
+    """The namedtuple class SourceStreamTuple for the values of a stream.
 
-    Fields that are no Python names (user-id, class, _x) or stand twice are called by their
-    position (_0); pystorm cannot read such a stream at all.
+    Invalid Python names (user-id, class, _x) and duplicate fields are renamed by position (_0);
+    pystorm cannot read such a stream.
     """
     name = "".join(_NO_IDENTIFIER.sub("_", each.title()) for each in (source, stream))
     plain: Any = namedtuple(f"{name}Tuple", fields, rename=True)  # type: ignore[misc]
@@ -28,15 +28,15 @@ def values_class(source: str, stream: str, fields: Sequence[str]) -> Any:
 
 
 def _as_plain_tuple(values: Any) -> Any:
-    """How values travel inside of other values: nobody else could name their class."""
+    """Pickle support: the class has no importable name, so values are nested as plain tuples."""
     return tuple, (tuple(values),)
 
 
 class Bolt(Component):
-    """A step: `process` gets one tuple after the other."""
+    """A processing step: `process` receives one tuple per call."""
 
     auto_anchor = True
-    """What `process` emits without `anchors` is anchored to the tuple it processes."""
+    """Anchor tuples emitted in `process` without `anchors` to the input tuple."""
     auto_ack = True
     """A tuple is acked when `process` has returned."""
     auto_fail = True
@@ -95,11 +95,11 @@ class Bolt(Component):
         )
 
     def ack(self, tup: Any) -> None:
-        """Say that a tuple (or the one with this id) is processed."""
+        """Ack a tuple, given as an object or an id."""
         self.send_message({"command": "ack", "id": _id_of(tup)})
 
     def fail(self, tup: Any) -> None:
-        """Say that a tuple (or the one with this id) could not be processed."""
+        """Fail a tuple, given as an object or an id."""
         self.send_message({"command": "fail", "id": _id_of(tup)})
 
     def _run(self) -> None:
@@ -125,8 +125,8 @@ class Bolt(Component):
 class BatchingBolt(Bolt):
     """Collects tuples between ticks, grouped by `group_key`, for `process_batch`.
 
-    Batches are processed on the tick after `ticks_between_batches` others. What `process_batch`
-    emits is anchored to its whole batch, which is acked when it returns.
+    Batches are processed on the tick after `ticks_between_batches` skipped ticks. Tuples emitted by
+    `process_batch` are anchored to the whole batch, acked when `process_batch` returns.
     """
 
     ticks_between_batches = 1
@@ -138,7 +138,7 @@ class BatchingBolt(Bolt):
         self._current_key: Any = None
 
     def group_key(self, tup: Any) -> Any:
-        """The key of the batch that a tuple belongs to; by default there is one batch."""
+        """The batch key of a tuple; by default all tuples share one batch."""
         return None
 
     def process_batch(self, key: Any, tups: list[Any]) -> Any:
@@ -146,7 +146,7 @@ class BatchingBolt(Bolt):
         raise NotImplementedError
 
     def emit(self, tup: Any, **kwargs: Any) -> None:  # type: ignore[override]
-        """As Bolt.emit, but it never returns task ids."""
+        """Like Bolt.emit, without task ids as a result."""
         kwargs["need_task_ids"] = False
         super().emit(tup, **kwargs)
 
@@ -159,7 +159,7 @@ class BatchingBolt(Bolt):
             self._tick_counter = 0
 
     def process_batches(self) -> Any:
-        """Process every batch, and ack its tuples."""
+        """Process and ack every batch."""
         for key, batch in self._batches.items():
             self._current_tups = batch
             self._current_key = key
@@ -167,13 +167,13 @@ class BatchingBolt(Bolt):
             if self.auto_ack:
                 for tup in batch:
                     self.ack(tup)
-            # It is acked: should a later batch raise, this one must not fail.
+            # Processed batches are acked: a later exception must not fail their tuples.
             self._current_key = None
             self._batches[key] = []
         self._batches = defaultdict(list)
 
     def process(self, tup: Any) -> Any:
-        """Put a tuple into its batch."""
+        """Add a tuple to the batch of the tuple's key."""
         self._batches[self.group_key(tup)].append(tup)
 
     def _run(self) -> None:
@@ -189,7 +189,7 @@ class BatchingBolt(Bolt):
         self._current_tups = []
 
     def _handle_run_exception(self, exc: Exception) -> None:
-        """Fail the current batch; if the process is to end, all of them."""
+        """Fail the current batch, or all batches if the process is about to end."""
         self.raise_exception(exc, self._current_tups)
         if not self.auto_fail:
             return
@@ -204,14 +204,14 @@ class BatchingBolt(Bolt):
                 self.fail(tup)
         self._batches[self._current_key] = []
         self._current_key = None
-        # Those processed before it are empty as well: process_batch must not see them again.
+        # Batches processed earlier are cleared as well: process_batch must not receive them twice.
         left = {key: batch for key, batch in self._batches.items() if batch}
         self._batches = defaultdict(list, left)
 
 
 class TicklessBatchingBolt(BatchingBolt):
-    """A BatchingBolt with a clock of its own: batches are processed every
-    `secs_between_batches` by a thread."""
+    """A BatchingBolt with a timer thread: batches are processed every `secs_between_batches`
+    seconds."""
 
     secs_between_batches: float = 2
 
@@ -225,7 +225,7 @@ class TicklessBatchingBolt(BatchingBolt):
         self._batcher.start()
 
     def process_tick(self, tick_tup: Any) -> Any:
-        """Ticks mean nothing here."""
+        """Ack ticks without effect."""
         self.ack(tick_tup)
 
     def _batch_entry_run(self) -> None:
@@ -234,8 +234,8 @@ class TicklessBatchingBolt(BatchingBolt):
             self.process_batches()
 
     def _batch_entry(self) -> None:
-        """What the thread does; the main thread, which waits for input, is told of an exception
-        by a signal. The thread goes on: whether the process does is the main thread's decision."""
+        """Loop of the timer thread. A signal reports exceptions to the main thread, which is
+        blocked on input. The thread continues: the main thread decides whether the process ends."""
         while True:
             try:
                 self._batch_entry_run()

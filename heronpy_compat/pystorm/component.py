@@ -1,4 +1,4 @@
-"""What spouts and bolts have in common (pystorm.component)."""
+"""Common base of spouts and bolts (pystorm.component)."""
 
 import logging
 import os
@@ -34,7 +34,7 @@ EXIT_WENT_AWAY = 2
 
 _SERIALIZERS: dict[str, Any] = {"json": JSONSerializer, "msgpack": MsgpackSerializer}
 _LOGGER_PREFIX = "pystorm.component"
-"""Logger names are pystorm's, whatever module this is: users configure logging by them."""
+"""Loggers keep pystorm's names, because users configure logging by name."""
 
 log = logging.getLogger(_LOGGER_PREFIX)
 
@@ -52,9 +52,9 @@ def remote_pdb_handler(signum: int, frame: FrameType | None) -> None:
 class Component:
     """Base of Spout and Bolt.
 
-    A subclass that has an `__init__` takes keyword arguments and hands them on; what a component
-    needs is usually prepared in `initialize`. Before that is called these are set: topology_name,
-    task_id, component_name, debug, storm_conf, context, pid, logger, serializer.
+    An `__init__` in a subclass accepts keyword arguments and passes them to super; components are
+    usually set up in `initialize`. Attributes set before `initialize`: topology_name, task_id,
+    component_name, debug, storm_conf, context, pid, logger, serializer.
     """
 
     exit_on_exception = True
@@ -103,7 +103,7 @@ class Component:
         """Called once before the first tuple; connections are opened here."""
 
     def _setup_component(self, storm_conf: dict[str, Any], context: dict[str, Any]) -> None:
-        """Take what Storm says in its handshake, and let logging go where it should."""
+        """Apply Storm's handshake and configure logging."""
         self.topology_name = storm_conf.get("topology.name", "")
         self.task_id = context.get("taskid", "")
         tasks = context.get("task->component", {})
@@ -123,7 +123,7 @@ class Component:
         logging.getLogger().addHandler(handler)
         self.logger.setLevel(level)
         logging.getLogger("pystorm").setLevel(level)
-        if self._speaks_on_stdout:  # what is printed must not get between the messages
+        if self._speaks_on_stdout:  # printed text would corrupt the message stream
             sys.stdout = LogStream(logging.getLogger("pystorm.stdout"))
 
     def read_message(self) -> Any:
@@ -131,7 +131,7 @@ class Component:
         return self.serializer.read_message()
 
     def read_task_ids(self) -> Any:
-        """The next list of task ids; commands that come before it are kept for read_command."""
+        """The next list of task ids; commands received first are queued for read_command."""
         if self._pending_task_ids:
             return self._pending_task_ids.popleft()
         while not isinstance(message := self.read_message(), list):
@@ -139,7 +139,7 @@ class Component:
         return message
 
     def read_command(self) -> Any:
-        """The next command or tuple; task ids that come before it are kept for read_task_ids."""
+        """The next command or tuple; task ids received first are queued for read_task_ids."""
         if self._pending_commands:
             return self._pending_commands.popleft()
         while isinstance(message := self.read_message(), list):
@@ -163,7 +163,7 @@ class Component:
         self.serializer.send_message(message)
 
     def raise_exception(self, exception: BaseException, tup: Any = None) -> None:
-        """Report an exception that is being handled, and the tuple it is about."""
+        """Report the exception in flight and the tuple concerned."""
         about = f" while processing Tuple {tup!r}" if tup else ""
         text = f"Python {type(exception).__name__} raised{about}\n{traceback.format_exc()}"
         self.send_message({"command": "error", "msg": text})
@@ -187,9 +187,10 @@ class Component:
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit a list or tuple of values, TypeError for anything else.
+        """Emit a list or tuple of values; TypeError for any other type.
 
-        Returns the tasks that got it if `need_task_ids`; they cost a question to Storm.
+        Returns the receiving tasks if `need_task_ids` is true, at the price of a round trip to
+        Storm.
         """
         if not isinstance(tup, (list, tuple)):
             raise TypeError(
@@ -199,7 +200,7 @@ class Component:
         message: dict[str, Any] = {"command": "emit", "tuple": tup}
         message.update({key: value for key, value in given.items() if value is not None})
         if not need_task_ids:
-            message["need_task_ids"] = False  # Storm's default is to tell them
+            message["need_task_ids"] = False  # Storm sends task ids by default
         if not need_task_ids or direct_task is not None:
             self.send_message(message)
             return [direct_task] if need_task_ids and direct_task is not None else None
@@ -246,9 +247,9 @@ class Component:
         leave(status_code)
 
     def _run(self) -> None:
-        """One turn of `run`: read, act."""
+        """One iteration of `run`: read a command and execute the command."""
         raise NotImplementedError
 
     def _handle_run_exception(self, exc: Exception) -> None:
-        """What is done about an exception of user code before the process ends or goes on."""
+        """Handle an exception of user code before the process ends or continues."""
         self.raise_exception(exc)

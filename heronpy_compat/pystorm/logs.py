@@ -1,4 +1,4 @@
-"""Where a component's log goes: to Storm, or to a file of its own (pystorm.component)."""
+"""Log targets of a component: Storm or a log file (pystorm.component)."""
 
 import logging
 import os
@@ -39,7 +39,7 @@ def python_level(storm_conf: dict[str, Any]) -> int:
 
 
 def rotating_file(component: Any) -> logging.Handler | None:
-    """The handler that pystorm.log.path asks for; None if it is not set."""
+    """Handler for the option pystorm.log.path; None without the option."""
     conf = component.storm_conf
     folder = conf.get("pystorm.log.path")
     if not folder:
@@ -77,18 +77,18 @@ class StormHandler(logging.Handler):
 
 
 class LogStream:
-    """Stands in for sys.stdout: lines that are printed go to a logger."""
+    """Replacement of sys.stdout: printed lines go to a logger."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self.logger = logger
         self._open_line = ""
 
     def write(self, message: str) -> None:
-        """Log the lines that are complete, without the blank ones."""
+        """Log complete lines except blank lines."""
         *lines, self._open_line = (self._open_line + message).split("\n")
         for line in lines:
             if line.strip():
                 self.logger.info("%s", line)
 
     def flush(self) -> None:
-        """An unfinished line waits for its end."""
+        """Does nothing: an incomplete line waits for a line end."""

@@ -8,10 +8,11 @@ from heronpy_compat.pystorm.component import Component
 
 
 class Spout(Component):
-    """A source: `next_tuple` emits, `ack` and `fail` tell what became of tuples with an id."""
+    """A source: `next_tuple` emits tuples; `ack` and `fail` report the outcome of tuples with an
+    id."""
 
     def next_tuple(self) -> Any:
-        """Emit what there is and return at once."""
+        """Emit available tuples and return immediately."""
         raise NotImplementedError
 
     def ack(self, tup_id: Any) -> Any:
@@ -35,7 +36,7 @@ class Spout(Component):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit values; without `tup_id` nobody hears what became of them."""
+        """Emit values; a tuple without `tup_id` is not tracked."""
         return super().emit(
             tup,
             tup_id=tup_id,
@@ -69,7 +70,7 @@ class ReliableSpout(Spout):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.failed_tuples: Counter[Any] = Counter()
-        """tuple id -> how often it failed"""
+        """tuple id -> number of failures"""
         self.unacked_tuples: dict[Any, tuple[Any, Any, Any, Any]] = {}
         """tuple id -> (values, stream, direct task, need_task_ids) as they were emitted"""
 
@@ -108,7 +109,7 @@ class ReliableSpout(Spout):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit values and remember them; ValueError without a `tup_id`."""
+        """Emit values and retain them until the ack; ValueError without a `tup_id`."""
         check_id(tup_id)
         self.unacked_tuples[tup_id] = (tup, stream, direct_task, need_task_ids)
         return super().emit(
@@ -121,7 +122,7 @@ class ReliableSpout(Spout):
 
 
 def check_id(tup_id: object) -> None:
-    """ValueError for None: what has no id cannot be emitted again."""
+    """ValueError for None: a tuple without an id cannot be replayed."""
     if tup_id is None:
         raise ValueError(
             "You must provide a tuple ID when emitting with a ReliableSpout in order for the "

@@ -1,4 +1,4 @@
-"""Where streamlets begin (heronpy.streamlet.builder)."""
+"""Builder: sources of streamlets (heronpy.streamlet.builder)."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -30,11 +30,11 @@ class Builder:
         self._sources: list[Streamlet] = []
 
     def new_source(self, source: Generator | Streamlet | Callable[[], Any]) -> Streamlet:
-        """The streamlet of what `source` gives: a Generator, or a function called for each element.
+        """The streamlet of a source: a Generator, or a function called once per element.
 
-        A function that raises StopIteration ends the source, as a Generator does. A streamlet that
-        is a source of its own kind (PulsarStreamlet) is added as it is. RuntimeError for anything
-        else.
+        StopIteration from the function ends the source, like StopIteration from a Generator. A
+        streamlet with a source of its own kind (PulsarStreamlet) is added unchanged. RuntimeError
+        for any other type.
         """
         streamlet: Streamlet
         if isinstance(source, Generator):
@@ -49,11 +49,11 @@ class Builder:
         return streamlet
 
     def from_collection(self, elements: Iterable[Any]) -> Streamlet:
-        """The streamlet of these elements, each once, in order, in one partition; then the source
-        ends. heronpy has none.
+        """A streamlet of the elements, in order and once each, in one partition; then the source
+        ends. An extension of heronpy's API.
 
-        With checkpoints the source continues where it was. RuntimeError for a text, None among
-        the elements, or more than a million of them.
+        With checkpoints the source continues at the saved position. RuntimeError for a text, for
+        None as an element, or for more than a million elements.
         """
         return self.new_source(CollectionStreamlet(collection_of(elements)))
 

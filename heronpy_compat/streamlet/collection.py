@@ -1,4 +1,4 @@
-"""from_collection: a source with all of its elements at hand; heronpy has none."""
+"""from_collection: a finite in-memory source; an extension of heronpy's API."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -16,10 +16,10 @@ limit also ends a collection without end (itertools.count)."""
 
 
 class Collection(Generator):
-    """The elements in order, each once; the position is the index of the next element.
+    """The elements in order, once each; the position is the index of the next element.
 
-    The first partition has all of them: a second one, which an update may add, begins without a
-    state, so it could not tell which elements were emitted before.
+    The first partition has all elements: a second partition, added by an update, starts without
+    state and could not determine the elements already emitted.
     """
 
     def __init__(self, elements: tuple[Any, ...]) -> None:
@@ -27,11 +27,11 @@ class Collection(Generator):
         self._next = 0
 
     def setup(self, context: Context) -> None:
-        """Begin at the first element."""
+        """Start at the first element."""
         self._next = 0 if context.get_partition_index() == 0 else len(self._elements)
 
     def get(self) -> Any:
-        """The next element; the source ends behind the last one."""
+        """The next element; StopIteration after the last element."""
         if self._next >= len(self._elements):
             raise StopIteration
         element = self._elements[self._next]
@@ -39,21 +39,21 @@ class Collection(Generator):
         return element
 
     def position(self) -> int:
-        """How many elements were emitted."""
+        """Number of emitted elements."""
         return self._next
 
     def seek(self, position: int) -> None:
-        """Continue behind so many elements."""
+        """Continue after `position` elements."""
         self._next = position
 
 
 class CollectionStreamlet(GeneratorStreamlet):
-    """What `Builder.from_collection` returns."""
+    """Result of `Builder.from_collection`."""
 
     prefix = "collection"
 
     def set_num_partitions(self, num_partitions: int) -> Streamlet:
-        """One; StreamletError for any other number."""
+        """Accept one partition; StreamletError for any other number."""
         if num_partitions != 1:
             raise StreamletError(
                 "a collection has one partition: spread its elements by "
@@ -63,8 +63,8 @@ class CollectionStreamlet(GeneratorStreamlet):
 
 
 def collection_of(elements: Iterable[Any]) -> Collection:
-    """A Collection; StreamletError for a text, for None among the elements (Generator: nothing
-    now), and for more than ELEMENTS_MAX."""
+    """A Collection; StreamletError for a text, for None as an element (a Generator's "nothing
+    now"), and for more than ELEMENTS_MAX elements."""
     if isinstance(elements, str | bytes) or not isinstance(elements, Iterable):
         raise StreamletError(
             f"from_collection takes a list of elements or another iterable, not {elements!r}"

@@ -1,33 +1,33 @@
-"""What generators and transform operators can ask (heronpy.streamlet.context)."""
+"""Context of generators and transform operators (heronpy.streamlet.context)."""
 
 from typing import Any
 
 
 class Context:
-    """Given to `setup`; the runtime's class implements every method."""
+    """Argument of `setup`; the runtime's class implements every method."""
 
     def get_task_id(self) -> int:
-        """The task id of this partition, unique in the topology."""
+        """Task id of the partition, unique in the topology."""
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """The config of this stage."""
+        """The config of the stage."""
         raise NotImplementedError
 
     def get_stream_name(self) -> str:
-        """The name of the stream that this stage reads, or emits if it is a source."""
+        """Name of the stage's input stream; for a source, of the output stream."""
         raise NotImplementedError
 
     def get_num_partitions(self) -> int:
-        """How many partitions this stage has."""
+        """Number of partitions of the stage."""
         raise NotImplementedError
 
     def get_partition_index(self) -> int:
-        """Which of them this is, from 0."""
+        """Index of the partition, from 0."""
         raise NotImplementedError
 
     def get_state(self) -> Any:
-        """The state of this partition (heronpy.api.state.state.State)."""
+        """The state of the partition (heronpy.api.state.state.State)."""
         raise NotImplementedError
 
     def emit(self, values: Any) -> None:

@@ -1,8 +1,8 @@
-"""Which stages run as one bolt: neighbours that need no messages between them.
+"""Fusion: neighbouring stages that exchange no messages run as one bolt.
 
-A tuple from one process to the next costs more than most functions do. Where an element would go to
-any partition of the next stage, and that has as many partitions as this one, the next function is
-called at once.
+A tuple sent between processes costs more than most functions. If an element may go to any partition
+of the next stage, and both stages have equally many partitions, the next function is called
+directly.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,25 +16,27 @@ from heronpy_compat.streamlet.errors import StreamletError
 
 SEPARATOR = "+"
 NAME_BYTES_MAX = 100
-"""Of a bolt's name: half of what a component may have, and what fits into a line of `stats`."""
+"""Limit of a fused bolt's name: half of a component name's limit, and short enough for a line of
+`stats`."""
 _MAPS = (keys.RAM_MAP, keys.CPU_MAP, keys.DISK_MAP)
 
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """Whether stages are fused, and which are not since the config gives them memory or cores."""
+    """Whether fusion is enabled, and the stages excluded because the config sets their memory or
+    cores."""
 
     enabled: bool = True
     apart: frozenset[str] = frozenset()
 
     def may_fuse(self, names: list[str]) -> bool:
-        """Whether stages of these names may be one bolt."""
+        """Whether the stages may be fused into one bolt."""
         name = fused_name(names)
         return len(name.encode()) <= NAME_BYTES_MAX and self.apart.isdisjoint(names)
 
 
 def fusion_of(config: Mapping[str, Any]) -> Fusion:
-    """What a topology's config says of it; RuntimeError for a value that is no boolean."""
+    """Fusion settings of a topology's config; RuntimeError for a value that is not a boolean."""
     merged = keys.with_defaults(arriving_config(config))
     try:
         enabled = keys.flag(merged, keys.STREAMLET_FUSION)
@@ -50,5 +52,5 @@ def _named_in(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def fused_name(names: list[str]) -> str:
-    """That of the bolt which these stages are."""
+    """Name of the bolt for the fused stages."""
     return SEPARATOR.join(names)

@@ -23,16 +23,16 @@ class Generator:
         raise NotImplementedError(f"{type(self).__name__} must define setup(self, context)")
 
     def get(self) -> Any:
-        """The next element, or None for nothing now.
+        """The next element, or None if no element is available now.
 
-        StopIteration says that the source has ended, which heronpy does not know: a run whose
-        sources have all ended ends by itself when everything is processed.
+        StopIteration ends the source, an extension of heronpy's API: a run stops after all sources
+        have ended and all elements are processed.
         """
         raise NotImplementedError(f"{type(self).__name__} must define get(self)")
 
     def position(self) -> Any:
-        """Where it is: whatever `seek` takes, a value that a tuple could have. Asked for at each
-        checkpoint; None, as here, if it cannot be restored."""
+        """The position for `seek`, of any type that a tuple can carry. Called at each checkpoint;
+        None, the default, if the position cannot be restored."""
         return None
 
     def seek(self, position: Any) -> None:

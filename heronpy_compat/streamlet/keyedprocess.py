@@ -1,4 +1,4 @@
-"""What `process` of a keyed streamlet takes: a function of elements, with state and timers.
+"""KeyedProcess: a function of elements with keyed state and timers.
 
     class Inactive(KeyedProcess):
         last = value_state()
@@ -11,7 +11,7 @@
             if self.last.get() == timestamp_ms - 60_000:
                 yield context.key, timestamp_ms
 
-heronpy has none; Flink's is KeyedProcessFunction.
+An extension of heronpy's API; Flink's equivalent is KeyedProcessFunction.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,11 +22,11 @@ from heron_core.state.states import ListState, MapState, ReducingState, ValueSta
 from heron_core.state.timer_service import TimeDomain, TimerService
 
 Elements = Iterable[Any] | None
-"""What is emitted; None for nothing."""
+"""The emitted elements; None for no element."""
 
 
 class ProcessContext:
-    """What a function knows of the element, or of the timer, that it is called for."""
+    """The context of a call: the element or the timer of the current key."""
 
     def __init__(self, state: ComponentState, timers: TimerService) -> None:
         self._state = state
@@ -35,9 +35,9 @@ class ProcessContext:
         current_watermark(), current_processing_time()"""
         self.key: Any = None
         self.timestamp_ms: int | None = None
-        """Of the element; None without event time."""
+        """Event time of the element; None without event time."""
         self.domain: TimeDomain | None = None
-        """Of the timer: by which time it is due; None for an element."""
+        """Time domain of the timer; None for an element."""
 
     def value_state(self, name: str, default: Any = None, **options: Any) -> ValueState[Any]:
         """One value for each key; `options`: ttl_secs, refresh_on_read."""
@@ -54,7 +54,7 @@ class ProcessContext:
     def reducing_state(
         self, name: str, reduce: Callable[[Any, Any], Any], default: Any = None, **options: Any
     ) -> ReducingState[Any]:
-        """One value for each key, to which others are added by `reduce(so far, new)`."""
+        """One value per key; `reduce(so far, new)` adds a value."""
         return self._state.reducing_state(name, reduce, default, **options)
 
 
@@ -65,16 +65,16 @@ class KeyedProcess:
         """Before the first element."""
 
     def process_element(self, element: Any, context: ProcessContext) -> Elements:
-        """Return or yield what is to be emitted for an element, or None."""
+        """Return or yield the elements to emit, or None."""
         raise NotImplementedError(f"{type(self).__name__} must define process_element")
 
     def on_timer(self, timestamp_ms: int, context: ProcessContext) -> Elements:
-        """The same for a timer of the key `context.key`."""
+        """Like `process_element`, for a timer of the key `context.key`."""
         return None
 
 
 class FunctionProcess(KeyedProcess):
-    """Of one or two plain functions."""
+    """A KeyedProcess of one or two plain functions."""
 
     def __init__(
         self,
@@ -89,5 +89,5 @@ class FunctionProcess(KeyedProcess):
         return self._function(element, context)
 
     def on_timer(self, timestamp_ms: int, context: ProcessContext) -> Elements:
-        """The second function's, if there is one."""
+        """Call the timer function, if given."""
         return self._timer_function(timestamp_ms, context) if self._timer_function else None

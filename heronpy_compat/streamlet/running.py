@@ -1,7 +1,7 @@
-"""Running values: what the elements of a key come to so far, without a window.
+"""Running aggregates: the aggregate of a key's elements so far, without a window.
 
-Each element gives one result, (key, value so far). The value is keyed state: it survives its
-process as any state does, and is exact in EFFECTIVELY_ONCE.
+Each element produces one result, (key, value so far). The value is keyed state: the value survives
+a restart of the process, and is exact in EFFECTIVELY_ONCE.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ class RunningFold(KeyedProcess):
         self._fold, self._value_function = fold, value_function
 
     def open(self, context: ProcessContext) -> None:
-        """The state is a list of one value, as the value may be None."""
+        """The state is a list of one value, because the value may be None."""
         self._stored = context.value_state("so_far")
 
     def process_element(self, element: Any, context: ProcessContext) -> Iterator[Any]:
@@ -40,7 +40,7 @@ def running_reduce(function: Any, value_function: Function | None) -> RunningFol
 
 
 def running_sum(value_function: Function | None) -> RunningFold:
-    """By +: of numbers, and of whatever else has one."""
+    """Sum by `+`: numbers and any type with addition."""
     return RunningFold(add, value_function)
 
 
@@ -50,5 +50,5 @@ def running_count() -> RunningFold:
 
 
 def one(element: Any) -> int:
-    """What an element counts."""
+    """The count added by an element."""
     return 1

@@ -1,8 +1,7 @@
 """Streamlets: a topology as operations on streams of elements (heronpy.streamlet.streamlet).
 
-Each operation adds a stage, which is a bolt with a partition for each of its instances. What a
-stage emits is anchored to what it was made of, so under ATLEAST_ONCE nothing is lost (heronpy's
-stages emit without anchors).
+Each operation adds a stage: a bolt with one instance per partition. Emitted elements are anchored
+to their inputs, so ATLEAST_ONCE loses no element (heronpy's stages emit without anchors).
 """
 
 from collections.abc import Callable
@@ -32,12 +31,12 @@ class Streamlet:
         self._output = OUTPUT_STREAM
 
     def set_name(self, name: str) -> "Streamlet":
-        """Name the stage; otherwise it is called after its operation, as in map-1."""
+        """Name the stage; the default is the operation and a number, e.g. map-1."""
         self._name = name
         return self
 
     def get_name(self) -> str | None:
-        """The stage's name; None as long as it has none."""
+        """The stage's name; None until a name is assigned."""
         return self._name
 
     def set_num_partitions(self, num_partitions: int) -> "Streamlet":
@@ -46,7 +45,7 @@ class Streamlet:
         return self
 
     def get_num_partitions(self) -> int:
-        """How many partitions the stage has; by default as many as the streamlet it comes from."""
+        """Set the number of partitions; the default is the parent's number."""
         return self._num_partitions
 
     def map(self, map_function: Function) -> "Streamlet":
@@ -58,30 +57,32 @@ class Streamlet:
         return self._derived("flatmapbolt", "FlatMapStreamlet", flatmap_function)
 
     def filter(self, filter_function: Function) -> "Streamlet":
-        """The elements for which the function returns something true."""
+        """The elements for which the function returns a true value."""
         return self._derived("filterbolt", "FilterStreamlet", filter_function)
 
     def repartition(
         self, num_partitions: int, repartition_function: Callable[..., Any] | None = None
     ) -> "Streamlet":
-        """The same elements in `num_partitions` partitions, as the function says.
+        """The elements in `num_partitions` partitions, assigned by the function.
 
-        It gets the element, or the element and the number of partitions, and returns the index of
-        one partition or a list of them (modulo their number). Without it they are spread evenly.
+        The function receives the element, or the element and the number of partitions, and returns
+        the index of a partition or a list of indices (modulo the number). Without a function
+        elements are spread evenly.
         """
         return self._derived(
             "repartitionbolt", "RepartitionStreamlet", num_partitions, repartition_function
         )
 
     def clone(self, num_clones: int) -> "list[Streamlet]":
-        """`num_clones` streamlets, each with all elements of this one."""
+        """`num_clones` streamlets with all elements each."""
         return [self.repartition(self.get_num_partitions()) for _ in range(num_clones)]
 
     def reduce_by_window(self, window_config: WindowConfig, reduce_function: Fold) -> "Streamlet":
-        """(Window, result) for each window, an empty one too: reduce_function(so far, element).
+        """(Window, result) for each window, empty windows included: reduce_function(so far,
+        element).
 
-        It begins with None (heronpy), or with the first element if the function does not take
-        None. Each partition reduces what it gets; one partition reduces everything.
+        The first call receives None (heronpy), or the first element if the function rejects None.
+        Each partition reduces its own elements; one partition reduces all elements.
         """
         return self._derived(
             "reducebywindowbolt", "ReduceByWindowStreamlet", window_config, reduce_function
@@ -92,8 +93,8 @@ class Streamlet:
     ) -> "Streamlet":
         """(KeyedWindow, result) for each key of each window, of elements (key, value).
 
-        reduce_function(so far, value) begins with the first value. It has one partition unless you
-        set their number; equal keys share one.
+        The first call of reduce_function(so far, value) receives the first two values. Default: one
+        partition; with more, equal keys share a partition.
         """
         return self._derived(
             "reducebykeyandwindowbolt",
@@ -107,7 +108,7 @@ class Streamlet:
         return self._derived("unionbolt", "UnionStreamlet", other=other_streamlet)
 
     def transform(self, transform_operator: TransformOperator) -> "Streamlet":
-        """What the operator emits for the elements."""
+        """The elements emitted by the operator."""
         return self._derived("transformbolt", "TransformStreamlet", transform_operator)
 
     def log(self) -> None:
@@ -121,34 +122,35 @@ class Streamlet:
     def join(
         self, join_streamlet: "Streamlet", window_config: WindowConfig, join_function: Fold
     ) -> "Streamlet":
-        """(KeyedWindow, join_function(left, right)) for each pair of values with the same key.
+        """(KeyedWindow, join_function(left, right)) for each pair of values with equal keys.
 
-        Both streamlets have elements (key, value); this one is the left one.
+        Elements of both streamlets are (key, value); `self` is the left side.
         """
         return self._joined("INNER", join_streamlet, window_config, join_function)
 
     def outer_left_join(
         self, join_streamlet: "Streamlet", window_config: WindowConfig, join_function: Fold
     ) -> "Streamlet":
-        """As `join`; for a key without a right value, join_function(left, None)."""
+        """Like `join`; a key without a right value gives join_function(left, None)."""
         return self._joined("OUTER_LEFT", join_streamlet, window_config, join_function)
 
     def outer_right_join(
         self, join_streamlet: "Streamlet", window_config: WindowConfig, join_function: Fold
     ) -> "Streamlet":
-        """As `join`; for a key without a left value, join_function(None, right)."""
+        """Like `join`; a key without a left value gives join_function(None, right)."""
         return self._joined("OUTER_RIGHT", join_streamlet, window_config, join_function)
 
     def outer_join(
         self, join_streamlet: "Streamlet", window_config: WindowConfig, join_function: Fold
     ) -> "Streamlet":
-        """As `join`, with None in place of a missing left or right value."""
+        """Like `join`, with None in place of a missing left or right value."""
         return self._joined("OUTER", join_streamlet, window_config, join_function)
 
     def key_by(self, key_function: Function) -> Any:
-        """The same elements by key, for windows and joins (KeyedStreamlet); heronpy has none.
+        """The elements by key, for windows and joins (KeyedStreamlet); an extension of heronpy's
+        API.
 
-        Without `with_event_time` windows go by processing time.
+        Without `with_event_time` windows use processing time.
         """
         return self._timed().key_by(key_function)
 
@@ -158,7 +160,7 @@ class Streamlet:
         return self._grouped(self.key_by(key_function))
 
     def group_by_key(self) -> Any:
-        """The same of elements (key, value): the values are reduced, summed and counted."""
+        """The elements (key, value) by key: values can be reduced, summed and counted."""
         module = import_module("heronpy_compat.streamlet.groupedstreamlet")
         return self._grouped(self.key_by(module.first_of_pair), module.second_of_pair)
 
@@ -169,11 +171,11 @@ class Streamlet:
         idle_ms: int | None = None,
         watermarks: Any = None,
     ) -> Any:
-        """The same elements with a time (TimedStreamlet), for `key_by` and `window`.
+        """The elements with event times (TimedStreamlet), for `key_by` and `window`.
 
-        `timestamp_function(element)` gives milliseconds since 1970; an element may be `lag_ms`
-        behind the latest one before it; a source that sends nothing for `idle_ms` is not waited
-        for. `watermarks`, instead of `lag_ms`, is a strategy of heronpy_compat.windows.
+        `timestamp_function(element)` returns milliseconds since 1970; elements may lag the latest
+        timestamp by `lag_ms`. A source idle for `idle_ms` does not delay watermarks. `watermarks`,
+        an alternative to `lag_ms`, is a strategy of heronpy_compat.windows.
         """
         return self._timed(timestamp_function, lag_ms, idle_ms, watermarks)
 
@@ -196,7 +198,8 @@ class Streamlet:
     def _derived(
         self, module: str, kind: str, *arguments: Any, other: "Streamlet | None" = None
     ) -> "Streamlet":
-        """A streamlet of a class of `impl` (which imports this module), made of one or two."""
+        """A streamlet of a class of `impl` (a module that imports the present module), of one or
+        two parents."""
         parents = (self,) if other is None else (self, other)
         made: Streamlet = getattr(import_module(f"{_IMPL}.{module}"), kind)(*arguments, *parents)
         for parent in parents:
@@ -207,13 +210,13 @@ class Streamlet:
         self._children.append(child)
 
     def _build(self, bldr: TopologyBuilder, stage_names: set[str]) -> None:
-        """Add this stage and, once that is done, those after it."""
+        """Build the stage and then the stages after it."""
         if self._built:
             raise StreamletError("Logic error while building: a streamlet is its own partner")
         if self._build_this(bldr, stage_names):
             self._built = True
             for child in self._children:
-                # What comes from two of its own ancestors is built behind the later one.
+                # A stage whose two parents share an ancestor is built after the later parent.
                 if not child._built or self._children.count(child) > 1:
                     child._build(bldr, stage_names)
 
@@ -234,11 +237,11 @@ class Streamlet:
         return self._name
 
     def _component_name(self) -> str:
-        """The component that emits the elements; several stages may be one (impl/stage.py)."""
+        """The component that emits the elements; fused stages share a component (impl/stage.py)."""
         return self._component or self.get_name() or ""
 
     def _default_stage_name_calculator(self, prefix: str, existing_stage_names: set[str]) -> str:
-        """`prefix`-1, or the next number that is free."""
+        """`prefix`-1, or the next free number."""
         number = 1
         while f"{prefix}-{number}" in existing_stage_names:
             number += 1

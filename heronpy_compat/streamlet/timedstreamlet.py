@@ -35,7 +35,7 @@ Function = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class TimedStreamlet:
-    """A streamlet and the time of its elements; without a function, that of their arrival."""
+    """A streamlet with the times of elements: a timestamp function, or by default the arrival."""
 
     streamlet: Streamlet
     timestamp_function: Function | None = None
@@ -66,7 +66,7 @@ class TimedStreamlet:
 
 @dataclass(frozen=True, slots=True)
 class KeyedStreamlet:
-    """A timed streamlet and the keys of its elements."""
+    """A timed streamlet with the keys of elements."""
 
     timed: TimedStreamlet
     key_function: Function
@@ -80,15 +80,15 @@ class KeyedStreamlet:
         )
 
     def process(self, function: Any, on_timer: Any = None) -> Streamlet:
-        """What a function makes of the elements of each key, with state and timers.
+        """The elements produced by a function per key, with state and timers.
 
-        `function` is a KeyedProcess (or a class of them), or function(element, context), which
-        returns or yields elements; on_timer(timestamp_ms, context) then is for its timers.
+        `function` is a KeyedProcess (or a subclass), or function(element, context), which returns
+        or yields elements; on_timer(timestamp_ms, context) then handles timers.
         """
         return self.processed(_checked_process(function, on_timer))
 
     def processed(self, process: KeyedProcess, prefix: str = ProcessStreamlet.prefix) -> Streamlet:
-        """The same of a checked object; the stage is called after `prefix`."""
+        """Like `process` for a validated object; the stage is named after `prefix`."""
         stage = EventStage(
             left=self._side(), lag_ms=self.timed.lag_ms, idle_ms=self.timed.idle_ms,
             watermarks=self.timed.watermarks, process=process,
@@ -106,8 +106,8 @@ class KeyedStreamlet:
     ) -> Streamlet:
         """(KeyedWindow, join_function(left, right)) of each pair with equal keys in a window.
 
-        `kind` is inner, left, right or outer; the side that is missing is None. Its
-        `late_elements()` has what came too late.
+        `kind` is inner, left, right or outer; a missing side is None. Late elements go to
+        `late_elements()`.
         """
         if kind not in JOINS:
             raise StreamletError(f"a join is {', '.join(JOINS)}, not {kind!r}")
@@ -124,8 +124,8 @@ class KeyedStreamlet:
         upper_ms: int,
         join_function: Callable[[Any, Any], Any],
     ) -> Streamlet:
-        """(key, join_function(left, right)) of each pair with equal keys of which the right one is
-        from `lower_ms` to `upper_ms` later than the left one."""
+        """(key, join_function(left, right)) of each pair with equal keys whose right element is
+        `lower_ms` to `upper_ms` later than the left element."""
         IntervalJoin(lower_ms, upper_ms)
         stage = self._join_stage(other, "interval_join", join_function)
         if stage.left.timestamp is None or (stage.right and stage.right.timestamp is None):
@@ -204,7 +204,7 @@ class WindowedStreamlet:
         return _added(EventWindowStreamlet(stage, parent), parent)
 
     def reduce(self, reduce_function: Callable[[Any, Any], Any]) -> Streamlet:
-        """As `aggregate`: reduce_function(so far, element), from the first element on."""
+        """Like `aggregate`: reduce_function(so far, element), from the first element on."""
         return self.aggregate(Reduce(_checked_call("reduce", reduce_function)))
 
 

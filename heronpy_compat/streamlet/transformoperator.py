@@ -1,4 +1,4 @@
-"""A step that needs a setup, or emits as it likes (heronpy.streamlet.transformoperator)."""
+"""An operator with setup and free emits (heronpy.streamlet.transformoperator)."""
 
 from typing import Any
 
@@ -24,5 +24,6 @@ class TransformOperator:
         raise NotImplementedError(f"{type(self).__name__} must define setup(self, context)")
 
     def transform(self, tup: Any) -> None:
-        """Take one tuple, whose element is `tup.values[0]`; emit by the context, do not ack it."""
+        """Process one tuple, whose element is `tup.values[0]`; emit through the context; never
+        ack."""
         raise NotImplementedError(f"{type(self).__name__} must define transform(self, tup)")

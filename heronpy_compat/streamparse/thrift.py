@@ -23,7 +23,7 @@ from heron_core.thrift.structs import (
 
 
 class JavaObjectArg(Struct):
-    """One argument of a Java constructor: the field that is set tells its type."""
+    """One argument of a Java constructor; the assigned field determines the type."""
 
     FIELDS = fields(
         (1, "int_arg", I32),
@@ -36,19 +36,19 @@ class JavaObjectArg(Struct):
 
 
 class JavaObject(Struct):
-    """A Java class and the arguments of its constructor."""
+    """A Java class with constructor arguments."""
 
     FIELDS = fields((1, "full_class_name", STRING), (2, "args_list", ListOf(JavaObjectArg)))
 
 
 class NullStruct(Struct):
-    """Says only that it is there."""
+    """Marker without fields."""
 
 
 class GlobalStreamId(Struct):
-    """One stream of one component; equal and hashed by its fields.
+    """One stream of one component; equality and hash by fields.
 
-    `componentId` is a component's name, or its specification as long as that has none.
+    `componentId` is a component's name, or the specification until a name is assigned.
     """
 
     FIELDS = fields((1, "componentId", STRING), (2, "streamId", STRING))
@@ -58,7 +58,7 @@ class GlobalStreamId(Struct):
 
 
 class Grouping(Struct):
-    """How a stream is shared out: the field that is set tells how; no `fields` mean global."""
+    """A grouping; the assigned field determines the kind, empty `fields` mean global."""
 
     FIELDS = fields(
         (1, "fields", ListOf(STRING)),
@@ -79,13 +79,13 @@ class StreamInfo(Struct):
 
 
 class ShellComponent(Struct):
-    """A program that speaks the multi-lang protocol, and its argument."""
+    """A program of the multi-lang protocol and the argument."""
 
     FIELDS = fields((1, "execution_command", STRING), (2, "script", STRING))
 
 
 class ComponentObject(Struct):
-    """What runs as the component: the field that is set tells its kind."""
+    """The implementation of a component; the assigned field determines the kind."""
 
     FIELDS = fields(
         (1, "serialized_java", BINARY), (2, "shell", ShellComponent), (3, "java_object", JavaObject)
@@ -93,7 +93,7 @@ class ComponentObject(Struct):
 
 
 class ComponentCommon(Struct):
-    """What spouts and bolts have in common."""
+    """Common part of spouts and bolts."""
 
     FIELDS = fields(
         (1, "inputs", MapOf(GlobalStreamId, Grouping)),
@@ -122,7 +122,7 @@ class StateSpoutSpec(Struct):
 
 
 class StormTopology(Struct):
-    """A topology as Storm's Nimbus takes it."""
+    """A topology in the form that Storm's Nimbus accepts."""
 
     FIELDS = fields(
         (1, "spouts", MapOf(STRING, SpoutSpec)),
@@ -137,7 +137,7 @@ class StormTopology(Struct):
 
 
 class TopologySummary(Struct):
-    """One line of Nimbus's list of topologies."""
+    """One row of Nimbus's list of topologies."""
 
     FIELDS = fields(
         (1, "id", STRING),
@@ -160,7 +160,7 @@ class TopologySummary(Struct):
 
 
 class KillOptions(Struct):
-    """How a topology is ended."""
+    """Options of a kill."""
 
     FIELDS = fields((1, "wait_secs", I32))
 
@@ -179,13 +179,13 @@ class Credentials(Struct):
 
 
 class SubmitOptions(Struct):
-    """How a topology is started."""
+    """Options of a submit."""
 
     FIELDS = fields((1, "initial_status", I32), (2, "creds", Credentials))
 
 
 class Nimbus:
-    """Storm's master, which does not exist here; UsageError for whoever wants to call it."""
+    """Client of Storm's master, absent here; every call raises UsageError."""
 
     def __init__(self, *_: Any, **__: Any) -> NoReturn:
         raise UsageError(
@@ -194,4 +194,4 @@ class Nimbus:
 
 
 storm_thrift = sys.modules[__name__]
-"""This module, by the name that streamparse's users know it by."""
+"""The module under the name used by streamparse's users."""

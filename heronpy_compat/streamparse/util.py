@@ -1,7 +1,7 @@
-"""A project's config.json and its topologies (streamparse.util).
+"""A project's config.json and topologies (streamparse.util).
 
-What streamparse does over ssh or asks Storm's Nimbus and UI does not exist here: those names are
-there for `import`, and say what to use instead when they are called.
+streamparse's functions for ssh, Storm's Nimbus and UI are importable here; a call raises an error
+that names the replacement.
 """
 
 import os
@@ -18,13 +18,13 @@ _NIMBUS_PORT = 6627
 _NIMBUS_VARIABLE = "STREAMPARSE_NIMBUS"
 
 _config: Any = None
-"""The config that this process read first; it is not read again (as in streamparse)."""
+"""Cache of the first config read by the process (as in streamparse)."""
 
 
 def get_config(config_file: Any = None) -> Any:
-    """The project's config, out of `config_file` (open for reading) or of ./config.json.
+    """The project's config, from `config_file` (open for reading) or from ./config.json.
 
-    UsageError if there is none, or if it is no JSON.
+    UsageError for a missing file or invalid JSON.
     """
     global _config  # noqa: PLW0603 (users' fabfiles rely on one config in a process)
     if _config is None:
@@ -49,9 +49,9 @@ def _read_config(config_file: Any) -> Any:
 
 
 def get_env_config(env_name: str | None = None, config_file: Any = None) -> tuple[str, Any]:
-    """Name and settings of an environment; without a name the only one.
+    """Name and settings of an environment; without a name, of the only environment.
 
-    UsageError if there are several and none is named, or if there is none of that name.
+    UsageError for an ambiguous or unknown name.
     """
     environments = get_config(config_file).get("envs", {})
     if env_name is None and len(environments) > 1:
@@ -69,9 +69,9 @@ def get_env_config(env_name: str | None = None, config_file: Any = None) -> tupl
 def get_topology_definition(
     topology_name: str | None = None, config_file: Any = None
 ) -> tuple[str, str]:
-    """Name and file of a topology of the project; without a name the only one.
+    """Name and file of a topology of the project; without a name, of the only topology.
 
-    UsageError if there are several and none is named, or if there is none of that name.
+    UsageError for an ambiguous or unknown name.
     """
     folder = get_config(config_file).get("topology_specs", "topologies/")
     files = sorted(glob(os.path.join(folder, "*.py")))
@@ -89,9 +89,9 @@ def get_topology_definition(
 
 
 def get_topology_from_file(topology_file: str) -> Any:
-    """The first Topology class in a file; ValueError if there is none.
+    """The first Topology class in a file; ValueError for a file without Topology class.
 
-    The file's directory and the src beside it are put at the end of sys.path.
+    The file's directory and its sibling src are appended to sys.path.
     """
     from importlib import import_module
 
@@ -118,7 +118,7 @@ def get_nimbus_host_port(env_config: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def is_ssh_for_nimbus(env_config: Mapping[str, Any]) -> bool:
-    """Whether the environment asks for ssh; nothing here uses it."""
+    """Whether the environment requests ssh; has no effect here."""
     return bool(env_config.get("use_ssh_for_nimbus", True))
 
 
@@ -185,7 +185,7 @@ _INSTEAD = {
     "ssh_tunnel": "heronpy does not use ssh: connect to the address of the host",
     "storm_lib_version": "topologies run without Storm",
 }
-"""Name of streamparse.util that needs ssh, Nimbus or a JAR -> what to do instead"""
+"""Functions of streamparse.util for ssh, Nimbus or a JAR -> replacement"""
 
 
 def _refusal(name: str) -> Callable[..., NoReturn]:

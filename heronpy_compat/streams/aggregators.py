@@ -11,10 +11,10 @@ Fold = Callable[[Any, Any], Any]
 
 
 class StreamAggregator:
-    """An initial value and what is added to it. Derive from it, or use `of`.
+    """An initial value and an accumulator. Derive a class, or use `of`.
 
-    Storm merges the aggregates of its partitions by `merge`; here equal keys share a partition, so
-    nothing is merged. Storm's `init`, `apply`, `merge` and `result` keep their names.
+    Storm merges the aggregates of partitions by `merge`; here equal keys share a partition, so no
+    merge takes place. `init`, `apply`, `merge` and `result` keep Storm's names.
     """
 
     @staticmethod
@@ -23,7 +23,7 @@ class StreamAggregator:
         return FunctionAggregator(initial, accumulator, combiner)
 
     def init(self) -> Any:
-        """The aggregate of nothing."""
+        """The initial aggregate."""
         raise NotImplementedError(f"{type(self).__name__} must define init(self)")
 
     def apply(self, aggregate: Any, value: Any) -> Any:
@@ -33,7 +33,7 @@ class StreamAggregator:
         )
 
     def result(self, aggregate: Any) -> Any:
-        """What is emitted of an aggregate."""
+        """The emitted result of an aggregate."""
         return aggregate
 
 
@@ -47,7 +47,7 @@ class FunctionAggregator(StreamAggregator):
             checked_function("aggregate", combiner)
 
     def init(self) -> Any:
-        """A copy where it can change: each key has its own."""
+        """A copy of a mutable initial value, one for each key."""
         initial = self._initial
         return initial.copy() if isinstance(initial, list | dict | set) else initial
 
@@ -57,11 +57,11 @@ class FunctionAggregator(StreamAggregator):
 
 
 class ElementCount(StreamAggregator):
-    """How many there are; `Count.of(10)` is the length of a window."""
+    """Number of values; `Count.of(10)` is a window length."""
 
     @staticmethod
     def of(number: int, *_: Any) -> WindowLength:  # type: ignore[override]
-        """Windows of so many elements."""
+        """Window length in elements."""
         return WindowLength(number, True)
 
     def init(self) -> int:
@@ -86,7 +86,7 @@ class ElementSum(StreamAggregator):
 
 
 class Reduction(StreamAggregator):
-    """A reducer, which begins with the first value."""
+    """A reducer; the initial value is the first value."""
 
     def __init__(self, reducer: Fold) -> None:
         self._reducer = checked_function("reduce", reducer)
@@ -96,7 +96,7 @@ class Reduction(StreamAggregator):
         return ()
 
     def apply(self, aggregate: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
-        """A tuple, so that None is a value as any other."""
+        """The value in a tuple, so that None is a valid value."""
         return (self._reducer(aggregate[0], value),) if aggregate else (value,)
 
     def result(self, aggregate: tuple[Any, ...]) -> Any:
@@ -105,19 +105,19 @@ class Reduction(StreamAggregator):
 
 
 class CollectedValues(StreamAggregator):
-    """All of them, in a list."""
+    """All values, in a list."""
 
     def init(self) -> list[Any]:
         """None yet."""
         return []
 
     def apply(self, aggregate: list[Any], value: Any) -> list[Any]:
-        """A new list: what was emitted is not to change."""
+        """A new list: emitted lists must not change."""
         return [*aggregate, value]
 
 
 class KeyStateUpdater:
-    """A first state and how a value changes it. Derive from it, or use `of`."""
+    """An initial state and an updater. Derive a class, or use `of`."""
 
     @staticmethod
     def of(initial: Any, accumulator: Fold) -> "KeyStateUpdater":
@@ -149,7 +149,7 @@ class FunctionUpdater(KeyStateUpdater):
 
 
 def checked_aggregator(what: str, given: Any, functions: tuple[Any, ...]) -> StreamAggregator:
-    """An aggregator, or (initial, accumulator, combiner); RuntimeError for anything else."""
+    """An aggregator, or (initial, accumulator, combiner); RuntimeError for any other type."""
     if functions:
         return StreamAggregator.of(given, *functions)
     if not isinstance(given, StreamAggregator):
@@ -162,7 +162,7 @@ def checked_aggregator(what: str, given: Any, functions: tuple[Any, ...]) -> Str
 
 
 def checked_updater(given: Any, functions: tuple[Any, ...]) -> KeyStateUpdater:
-    """A StateUpdater, or (initial, accumulator); RuntimeError for anything else."""
+    """A StateUpdater, or (initial, accumulator); RuntimeError for any other type."""
     if functions:
         return KeyStateUpdater.of(given, *functions)
     if not isinstance(given, KeyStateUpdater):

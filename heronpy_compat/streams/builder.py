@@ -1,4 +1,4 @@
-"""StreamBuilder (org.apache.storm.streams): sources, and the topology that comes of them."""
+"""StreamBuilder (org.apache.storm.streams): sources, and the topology of all streams."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,10 +30,10 @@ class StreamBuilder:
         parallelism: int = 1,
         config: Mapping[str, Any] | None = None,
     ) -> Any:
-        """What a spout emits on its default stream: a Stream of what the mapper makes of its
-        tuples, without one of their first values; a PairStream with a PairValueMapper. `source` is
-        the class of a spout; or, as streamlets have it, a Generator or a function that gives
-        elements, which needs no mapper."""
+        """The default stream of a spout. The mapper converts tuples to elements, by default to the
+        first value; a PairValueMapper gives a PairStream. `source` is a spout class, or, as in
+        streamlets, a Generator or a function that returns elements; the latter two need no mapper.
+        """
         if type(parallelism) is not int or parallelism < 1:
             raise StreamletError(f"newStream: parallelism is a number from 1 on: {parallelism!r}")
         if isinstance(source, type):

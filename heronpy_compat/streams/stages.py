@@ -35,7 +35,7 @@ class TupleMapBolt(ElementBolt):
 
 
 class SpoutStreamlet(Streamlet):
-    """What `newStream` makes of a spout class: the spout, and a bolt that maps its tuples."""
+    """Stage of `newStream` for a spout class: the spout and a mapping bolt."""
 
     def __init__(self, spout: Any, mapper: Any, config: Mapping[str, Any]) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class PairTuplesBolt(Bolt):
 
 
 class SinkStreamlet(StageStreamlet):
-    """The end that `to` makes: a bolt of the user's, which gets tuples."""
+    """Sink of `to`: a user's bolt, which receives tuples."""
 
     prefix = "to"
 
@@ -108,7 +108,7 @@ class StreamWindowBolt(WindowedBolt, StreamletBoltBase):
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
-        """As of any bolt of Storm's windows."""
+        """Window settings, as for any windowed bolt of Storm."""
         try:
             cls._checked(config)
         except TopologyError as error:
@@ -123,7 +123,7 @@ class StreamWindowBolt(WindowedBolt, StreamletBoltBase):
         super().initialize(config, context)
 
     def execute(self, window: TupleWindow) -> None:
-        """A stream that is on both sides of a join is one of them, and the other as well."""
+        """A stream on both sides of a join has the role of both sides."""
         tuples = window.get()
         parts = [
             [tup.values[0] for tup in tuples if (tup.component, tup.stream) == source]
@@ -134,7 +134,7 @@ class StreamWindowBolt(WindowedBolt, StreamletBoltBase):
 
 
 class TimedStreamWindowBolt(StreamWindowBolt):
-    """The same by event time."""
+    """Tumbling windows by event time."""
 
     def timestamp(self, tup: Any) -> Any:
         """The user's function of the element."""
@@ -143,7 +143,7 @@ class TimedStreamWindowBolt(StreamWindowBolt):
 
 
 class StreamWindowStreamlet(StageStreamlet):
-    """What comes out of windows; one partition has all of them, as Storm's count windows need."""
+    """Output of windows. One partition processes all elements, as Storm's count windows require."""
 
     prefix = "window"
 
@@ -167,7 +167,7 @@ class RunningAggregate(KeyedProcess):
         self._aggregator, self._is_keyed = aggregator, is_keyed
 
     def open(self, context: ProcessContext) -> None:
-        """In the state: it survives its process."""
+        """Keyed state: survives a restart of the process."""
         self.aggregate = context.value_state("aggregate")
 
     def process_element(self, element: Any, context: ProcessContext) -> Iterator[Any]:
@@ -182,14 +182,14 @@ class RunningAggregate(KeyedProcess):
 
 
 class StateByKey(KeyedProcess):
-    """A state for each key, which elements (UPDATE, key, value) change and (number of a query,
-    key, None) read; what is emitted says which it is of."""
+    """One state per key. Elements (UPDATE, key, value) change the state; elements (number of a
+    query, key, None) read the state; each output names its kind."""
 
     def __init__(self, updater: KeyStateUpdater) -> None:
         self._updater = updater
 
     def open(self, context: ProcessContext) -> None:
-        """In the state: it survives its process."""
+        """Keyed state: survives a restart of the process."""
         self.stored = context.value_state("state")
 
     def process_element(self, element: Any, context: ProcessContext) -> Iterator[Any]:

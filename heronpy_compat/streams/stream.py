@@ -1,8 +1,8 @@
-"""Stream, PairStream and StreamState (org.apache.storm.streams): what Storm's Streams API offers.
+"""Stream, PairStream and StreamState (org.apache.storm.streams): Storm's Streams API.
 
-A stream is a description until `StreamBuilder.build` makes streamlets of it, because a state does
-not know who queries it before. What is behind a window happens to the elements of each window, in
-the window's bolt, until something needs the elements one by one.
+A stream is a description until `StreamBuilder.build` creates streamlets, because the queries of a
+state are known only then. Operations after a window run on the elements of each window, in the
+window's bolt, up to the first operation on single elements.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ Kind = TypeVar("Kind", bound="Stream")
 
 @dataclass(frozen=True, slots=True)
 class WindowPart:
-    """The window of a stream, and what was done to its elements."""
+    """The window of a stream and the operations on its elements."""
 
     windows: StreamWindows
     sources: "tuple[Stream, ...]"
@@ -56,13 +56,13 @@ class WindowPart:
 
 
 class StreamGraph:
-    """All streams of a builder, in the order in which they were made."""
+    """All streams of a builder, in order of creation."""
 
     def __init__(self) -> None:
         self.streams: list[Stream] = []
 
     def build(self) -> None:
-        """Make streamlets of all that nothing else is made of, and of what these come from."""
+        """Create streamlets for all leaf streams and their ancestors."""
         for stream in list(self.streams):
             if not stream.is_used:
                 stream.streamlet()
@@ -81,27 +81,27 @@ class Stream:
         graph.streams.append(self)
 
     def filter(self, predicate: Function) -> Self:
-        """The elements for which it returns something true."""
+        """The elements for which the predicate returns a true value."""
         checked_function("filter", predicate)
         return self._each(type(self), FilterEach(predicate), lambda made: made.filter(predicate))
 
     def map(self, function: Function) -> "Stream":
-        """Its result for each element."""
+        """The result of the function for each element."""
         checked_function("map", function)
         return self._each(Stream, MapEach(function), lambda made: made.map(function))
 
     def mapToPair(self, function: Function) -> "PairStream":
-        """The same where the results are (key, value)."""
+        """Like `map`, for results (key, value)."""
         checked_function("map", function)
         return self._each(PairStream, MapEach(function), lambda made: made.map(function))
 
     def flatMap(self, function: Function) -> "Stream":
-        """The items of its result for each element."""
+        """The items of the function's result for each element."""
         checked_function("flat_map", function)
         return self._each(Stream, FlatMapEach(function), lambda made: made.flat_map(function))
 
     def flatMapToPair(self, function: Function) -> "PairStream":
-        """The same where the items are (key, value)."""
+        """Like `flatMap`, for items (key, value)."""
         checked_function("flat_map", function)
         return self._each(PairStream, FlatMapEach(function), lambda made: made.flat_map(function))
 
@@ -115,13 +115,13 @@ class Stream:
         return self._windowed(type(self), WindowPart(windows, (self,)))
 
     def peek(self, action: Function) -> Self:
-        """The same elements; it is called for each."""
+        """The elements, unchanged; the action is called for each element."""
         checked_function("peek", action)
         seen = _Seen(action)
         return self._derived(type(self), lambda: self.streamlet().map(seen))
 
     def forEach(self, action: Function) -> None:
-        """It is called for each element."""
+        """Call the action for each element."""
         checked_function("forEach", action)
         self._end(lambda made: made.consume(action))
 
@@ -147,22 +147,22 @@ class Stream:
         return self._aggregated(chosen)
 
     def reduce(self, reducer: Callable[[Any, Any], Any]) -> "Stream":
-        """The same by reducer(so far, element), which begins with the first element."""
+        """Like `aggregate`, by reducer(so far, element), from the first element on."""
         return self._aggregated(Reduction(reducer))
 
     def count(self) -> "Stream":
-        """The same: how many there are."""
+        """Like `aggregate`: the number of elements."""
         return self._aggregated(ElementCount())
 
     def repartition(self, parallelism: int) -> Self:
-        """The same elements, shared out over so many instances of what follows."""
+        """The elements, redistributed over the given number of instances."""
         if type(parallelism) is not int or parallelism < 1:
             raise StreamletError(f"repartition takes a number from 1 on, not {parallelism!r}")
         return self._derived(type(self), lambda: self.streamlet().repartition(parallelism))
 
     def branch(self, *predicates: Function) -> list[Self]:
-        """A stream for each predicate: an element is in that of the first one that is true of it,
-        and in none if there is no such predicate."""
+        """One stream per predicate: an element goes to the first predicate with a true result, and
+        is dropped if all results are false."""
         if not predicates:
             raise StreamletError("branch takes a predicate for each stream")
         for predicate in predicates:
@@ -173,14 +173,14 @@ class Stream:
         ]
 
     def stateQuery(self, state: "StreamState") -> "PairStream":
-        """(element, the state of it as a key), None without a state."""
+        """(element, state of the element as a key), with None for a missing state."""
         if not isinstance(state, StreamState):
             raise StreamletError(f"stateQuery takes the result of updateStateByKey, not {state!r}")
         self.is_used = True
         return state._queried(self)
 
     def streamlet(self) -> Streamlet:
-        """What it is in the graph of streamlets, made at the first call."""
+        """The streamlet of the stream, created at the first call."""
         if self._made is None:
             if self._is_being_made:
                 raise StreamletError("a query of a state depends on its own answers")
@@ -237,7 +237,7 @@ class PairStream(Stream):
     """Elements (key, value)."""
 
     def mapValues(self, function: Function) -> "PairStream":
-        """(key, its result for the value)."""
+        """(key, result of the function for the value)."""
         return self.mapToPair(_OfValue(checked_function("mapValues", function)))
 
     def flatMapValues(self, function: Function) -> "PairStream":
@@ -249,19 +249,19 @@ class PairStream(Stream):
         return self._by_key(checked_aggregator("aggregateByKey", aggregator, functions))
 
     def reduceByKey(self, reducer: Callable[[Any, Any], Any]) -> "PairStream":
-        """The same by reducer(so far, value), which begins with a key's first value."""
+        """Like `aggregateByKey`, by reducer(so far, value), from a key's first value on."""
         return self._by_key(Reduction(reducer))
 
     def countByKey(self) -> "PairStream":
-        """The same: how many values a key has."""
+        """Like `aggregateByKey`: the number of values of a key."""
         return self._by_key(ElementCount())
 
     def groupByKey(self) -> "PairStream":
-        """The same: (key, list of its values)."""
+        """Like `aggregateByKey`: (key, list of the key's values)."""
         return self._by_key(CollectedValues())
 
     def groupByKeyAndWindow(self, windows: StreamWindows) -> "PairStream":
-        """(key, list of its values) of each window."""
+        """(key, list of the key's values) of each window."""
         return self.window(windows).groupByKey()
 
     def reduceByKeyAndWindow(
@@ -271,30 +271,30 @@ class PairStream(Stream):
         return self.window(windows).reduceByKey(reducer)
 
     def updateStateByKey(self, updater: Any, *functions: Any) -> "StreamState":
-        """A state for each key that its values change: a StateUpdater, or an initial state and a
+        """One state per key, updated by values: a StateUpdater, or an initial state and a
         function(state, value)."""
         self.is_used = True
         return StreamState(self._graph, self, checked_updater(updater, functions))
 
     def join(self, other: "PairStream", joiner: Any = None) -> "PairStream":
-        """(key, (value, other's value)) for each pair of values with the same key in a window, or
-        (key, joiner(value, other's value))."""
+        """(key, (value, other value)) for each pair of values with equal keys in a window, or (key,
+        joiner(value, other value))."""
         return self._joined("join", other, joiner, (False, False))
 
     def leftOuterJoin(self, other: "PairStream", joiner: Any = None) -> "PairStream":
-        """As `join`; None in place of a value that `other` does not have."""
+        """Like `join`, with None for a value missing in `other`."""
         return self._joined("leftOuterJoin", other, joiner, (True, False))
 
     def rightOuterJoin(self, other: "PairStream", joiner: Any = None) -> "PairStream":
-        """As `join`; None in place of a value that this stream does not have."""
+        """Like `join`, with None for a value missing in `self`."""
         return self._joined("rightOuterJoin", other, joiner, (False, True))
 
     def fullOuterJoin(self, other: "PairStream", joiner: Any = None) -> "PairStream":
-        """As `join`; None in place of a value that one of the two does not have."""
+        """Like `join`, with None for a value missing on either side."""
         return self._joined("fullOuterJoin", other, joiner, (True, True))
 
     def coGroupByKey(self, other: "PairStream") -> "PairStream":
-        """(key, (list of its values, list of other's)) of each window."""
+        """(key, (list of values, list of other values)) of each window."""
         left, right = self._with("coGroupByKey", other)
         run = GroupSides(left.run, right.run, len(left.sources))
         return self._of_both(left, right, run)
@@ -317,7 +317,7 @@ class PairStream(Stream):
         return self._of_both(left, right, run)
 
     def _with(self, what: str, other: Any) -> tuple[WindowPart, WindowPart]:
-        """Both sides; RuntimeError where they are not in the same windows."""
+        """Both sides of a join; RuntimeError for sides in different windows."""
         if not isinstance(other, PairStream):
             raise StreamletError(f"{what} takes another PairStream, not {other!r}")
         if self._window is None:
@@ -451,7 +451,7 @@ class _ItemsOfValue:
 
 @dataclass(frozen=True, slots=True)
 class _FirstTrue:
-    """Whether the last of the predicates is the first one that is true."""
+    """Whether the last predicate is the first predicate with a true result."""
 
     predicates: tuple[Function, ...]
 

@@ -1,4 +1,4 @@
-"""What happens to the elements of a window, as a list: each operation makes another list of it."""
+"""Operations on the elements of a window: functions from list to list."""
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ WindowRun = Callable[[list[Elements]], Elements]
 
 
 def only_source(parts: list[Elements]) -> Elements:
-    """A window of one stream, as it is."""
+    """A window of one stream, unchanged."""
     return parts[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Then:
-    """An operation behind what was done before."""
+    """An operation applied after previous operations."""
 
     before: WindowRun
     operation: Callable[[Elements], Elements]
@@ -65,7 +65,7 @@ class FilterEach:
 
 @dataclass(frozen=True, slots=True)
 class AggregateAll:
-    """aggregate, reduce, count: one result of a window that has elements."""
+    """aggregate, reduce, count: one result per non-empty window."""
 
     aggregator: StreamAggregator
 
@@ -95,7 +95,7 @@ class AggregateKeys:
 
 @dataclass(frozen=True, slots=True)
 class JoinSides:
-    """join and its outer forms: (key, joined) for each pair of values with the same key."""
+    """join and its outer forms: (key, joined) for each pair of values with equal keys."""
 
     left: WindowRun
     right: WindowRun

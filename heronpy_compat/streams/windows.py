@@ -1,4 +1,4 @@
-"""How long windows are and how often one ends (org.apache.storm.streams.windowing)."""
+"""Window lengths and slides (org.apache.storm.streams.windowing)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from heronpy_compat.streamlet.errors import StreamletError
 
 @dataclass(frozen=True, slots=True)
 class WindowLength:
-    """So many elements, or milliseconds."""
+    """A number of elements, or milliseconds."""
 
     amount: int
     is_count: bool
@@ -22,7 +22,7 @@ class WindowLength:
             raise StreamletError(f"a window has a whole number of {what}, not {self.amount!r}")
 
     def key(self, count: str, duration_ms: str) -> dict[str, int]:
-        """As an entry of a WindowedBolt's config."""
+        """Entry of a WindowedBolt's config."""
         return {count if self.is_count else duration_ms: self.amount}
 
 
@@ -71,7 +71,7 @@ class StreamWindows:
         return replace(self, timestamp=function)
 
     def withLag(self, lag: WindowLength) -> "StreamWindows":
-        """How far an element may be behind the latest one before it."""
+        """Longest lag of an element behind the latest element."""
         if not isinstance(lag, WindowLength) or lag.is_count:
             raise StreamletError(f"withLag takes a Duration, not {lag!r}")
         return replace(self, lag_ms=lag.amount)
@@ -100,7 +100,7 @@ class StreamWindows:
 
 
 class TumblingWindows:
-    """Windows one after the other."""
+    """Tumbling windows."""
 
     @staticmethod
     def of(length: WindowLength) -> StreamWindows:
@@ -113,12 +113,12 @@ class SlidingWindows:
 
     @staticmethod
     def of(length: WindowLength, slide: WindowLength) -> StreamWindows:
-        """Of this length, one of which ends after each `slide`."""
+        """Sliding windows: a window of the length ends after each `slide`."""
         return StreamWindows(checked_length(length), checked_length(slide))
 
 
 def checked_length(length: object) -> WindowLength:
-    """A length; RuntimeError for anything else."""
+    """Convert a length; RuntimeError for an invalid type."""
     if not isinstance(length, WindowLength):
         raise StreamletError(f"a window takes Count.of(10) or Duration.seconds(10), not {length!r}")
     return length

@@ -16,7 +16,7 @@ from heronpy_compat.trident.tuples import FieldSelection, Names, Row, TridentTup
 
 
 class CaptureCollector:
-    """Keeps what is emitted."""
+    """Collector that retains emitted values."""
 
     def __init__(self, errors: TridentCollector) -> None:
         self.rows: list[Row] = []
@@ -28,7 +28,7 @@ class CaptureCollector:
 
 
 class Wrapped(Aggregator):
-    """An aggregator around one of another kind."""
+    """Adapter from a different kind of aggregator."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -47,7 +47,7 @@ class Wrapped(Aggregator):
 
 
 class CombineTuples(Wrapped):
-    """A CombinerAggregator over tuples; without any of them it emits zero."""
+    """A CombinerAggregator over tuples; without tuples the result is zero."""
 
     inner: CombinerAggregator
 
@@ -65,7 +65,7 @@ class CombineTuples(Wrapped):
 
 
 class CombinePartial(CombineTuples):
-    """A CombinerAggregator over values that are combined partly."""
+    """A CombinerAggregator over partly combined values."""
 
     def aggregate(self, value: Any, tup: TridentTuple, collector: TridentCollector) -> Any:
         """See Aggregator."""
@@ -91,7 +91,7 @@ class ReduceTuples(Wrapped):
 
 
 def as_aggregator(operation: Any) -> Aggregator:
-    """The Aggregator that does what an operation of any of the three kinds does."""
+    """Convert an operation of any of the three kinds to an Aggregator."""
     if isinstance(operation, CombinerAggregator):
         return CombineTuples(operation)
     return ReduceTuples(operation) if isinstance(operation, ReducerAggregator) else operation
@@ -99,15 +99,15 @@ def as_aggregator(operation: Any) -> Aggregator:
 
 @dataclass(frozen=True)
 class ChainLink:
-    """One aggregator of a chain, and its input."""
+    """One aggregator of a chain and its input fields."""
 
     aggregator: Aggregator
     selection: FieldSelection
 
 
 class ChainedAggregator(Aggregator):
-    """Several aggregators over the same tuples: each row is one of the first with one of the second
-    and so on; one that emits nothing leaves no row."""
+    """Several aggregators over the tuples of a batch. Output rows are combinations of the
+    aggregators' results; an aggregator without result leaves no row."""
 
     def __init__(self, links: Sequence[ChainLink]) -> None:
         self._links = links
@@ -151,7 +151,7 @@ class ChainedAggregator(Aggregator):
 
 
 class GroupCollector:
-    """Puts the group's fields in front of what is emitted."""
+    """Prepends the group's fields to emitted values."""
 
     def __init__(self, collector: TridentCollector, group: Sequence[Any] = ()) -> None:
         self._collector = collector
@@ -197,8 +197,8 @@ class GroupedAggregator(Wrapped):
 
 
 class SingleEmitAggregator(Wrapped):
-    """Where a batch goes to one partition, the others emit nothing for it, and that one emits
-    even if the batch is empty."""
+    """Aggregates batches that go to one partition: only the receiving partition emits, even for an
+    empty batch."""
 
     inner: Aggregator
 
@@ -235,5 +235,5 @@ class SingleEmitAggregator(Wrapped):
 
 
 def batch_partition(batch_id: Any, partitions: int) -> int:
-    """Which partition `batch_global` sends a batch to."""
+    """Target partition of `batch_global` for a batch."""
     return int(batch_id.txid) % partitions

@@ -1,4 +1,4 @@
-"""The operations that Trident brings along."""
+"""Built-in operations of Trident."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ from heronpy_compat.trident.tuples import TridentTuple
 
 
 class Count(CombinerAggregator):
-    """How many tuples there are."""
+    """Number of tuples."""
 
     def init(self, tup: TridentTuple) -> int:
         """See CombinerAggregator."""
@@ -32,7 +32,7 @@ class Count(CombinerAggregator):
 
 
 class CountAsAggregator(Aggregator):
-    """How many tuples there are, as an Aggregator: of a window, say."""
+    """Number of tuples, as an Aggregator, e.g. for a window."""
 
     def init(self, batch_id: Any, collector: TridentCollector) -> list[int]:
         """See Aggregator."""
@@ -64,7 +64,7 @@ class Sum(CombinerAggregator):
 
 
 class FilterNull(Filter):
-    """Drops tuples of which a selected field is None."""
+    """Drops tuples with None in a selected field."""
 
     def is_keep(self, tup: TridentTuple) -> bool:
         """See Filter."""
@@ -80,7 +80,7 @@ class Equals(Filter):
 
 
 class Negate(Filter):
-    """Keeps what another filter drops."""
+    """Inverts a filter."""
 
     def __init__(self, inner: Filter) -> None:
         self._inner = inner
@@ -95,7 +95,7 @@ class Negate(Filter):
 
 
 class Debug(Filter):
-    """Prints each tuple, and keeps it."""
+    """Prints and keeps each tuple."""
 
     def __init__(self, name: str = "DEBUG: ") -> None:
         self._name = name
@@ -107,7 +107,7 @@ class Debug(Filter):
 
 
 class Compared(Aggregator):
-    """Emits the tuple of a partition that comes before all others; the first one of equal ones."""
+    """Emits the smallest or largest tuple of a partition; the first of equal tuples."""
 
     def __init__(self, field: str | None, comparator: Callable[[Any, Any], int] | None, sign: int):
         """`sign`: 1 for the least, -1 for the greatest."""
@@ -136,13 +136,13 @@ class Compared(Aggregator):
         return tup if self._field is None else tup.get_value_by_field(self._field)
 
     def complete(self, value: Any, collector: TridentCollector) -> None:
-        """See Aggregator; an empty partition emits nothing."""
+        """See Aggregator; an empty partition emits no tuple."""
         for tup in value:
             collector.emit(tup.values)
 
 
 class FirstTuples(Aggregator):
-    """The first tuples of a partition, by a field if one is given."""
+    """The first tuples of a partition, sorted by a field if given."""
 
     def __init__(self, number: int, field: str | None, is_reversed: bool) -> None:
         self._number = number
@@ -167,20 +167,20 @@ class FirstTuples(Aggregator):
 
 
 class FirstN(Operation):
-    """For `apply_assembly`: the first tuples of a batch, by a field if one is given."""
+    """For `apply_assembly`: the first tuples of a batch, sorted by a field if given."""
 
     def __init__(self, number: int, sort_field: str | None = None, reverse: bool = False) -> None:
         self._first = FirstTuples(number, sort_field, reverse)
 
     def apply(self, stream: Any) -> Any:
-        """The first ones of each partition, and of these the first ones."""
+        """First select within each partition, then among the selected tuples."""
         fields = stream.get_output_fields()
         parts = stream.partition_aggregate(fields, self._first, fields)
         return parts.batch_global().partition_aggregate(fields, self._first, fields)
 
 
 class MapGet(QueryFunction):
-    """The value of a map state, None where there is none."""
+    """The value of a map state; None for an unknown key."""
 
     def batch_retrieve(self, state: Any, tuples: list[TridentTuple]) -> list[Any]:
         """See QueryFunction."""
@@ -193,7 +193,7 @@ class MapGet(QueryFunction):
 
 
 class SnapshotGet(QueryFunction):
-    """The value of a state of one value."""
+    """The value of a single-value state."""
 
     def batch_retrieve(self, state: Any, tuples: list[TridentTuple]) -> list[Any]:
         """See QueryFunction."""

@@ -1,4 +1,4 @@
-"""Several aggregations of one stream side by side, and how they travel."""
+"""Chained aggregations of one stream, and their distribution."""
 
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -20,13 +20,13 @@ StreamKind = TypeVar("StreamKind", bound="AggregatedStream")
 
 
 class AggregatedStream(Protocol):
-    """What a chain needs of a stream."""
+    """Interface of a stream for a chain."""
 
     def get_output_fields(self) -> Names:
         """Its fields."""
 
     def processed(self, processor: Any, fields: Names) -> Self:
-        """The stream of what a processor makes of it."""
+        """Apply a processor to the stream."""
 
     def partition_by(self, fields: FieldNames) -> Self:
         """See Stream."""
@@ -39,7 +39,7 @@ class AggregatedStream(Protocol):
 
 
 class ChainedAggregation(Generic[StreamKind]):
-    """Several aggregations of one stream side by side."""
+    """Several aggregations of one stream."""
 
     def __init__(self, stream: StreamKind, group: Names | None, is_by_batch: bool) -> None:
         """`group`: the fields of a grouped stream; `is_by_batch`: where all tuples of a batch meet
@@ -53,13 +53,13 @@ class ChainedAggregation(Generic[StreamKind]):
     def aggregate(
         self, input_fields: FieldNames, aggregator: Any, function_fields: FieldNames
     ) -> "ChainedAggregation[StreamKind]":
-        """One over all tuples of a batch."""
+        """Aggregation over all tuples of a batch."""
         return self._add(input_fields, aggregator, function_fields, is_whole=True)
 
     def partition_aggregate(
         self, input_fields: FieldNames, aggregator: Any, function_fields: FieldNames
     ) -> "ChainedAggregation[StreamKind]":
-        """One over the tuples of a batch in a partition."""
+        """Aggregation over a batch's tuples in a partition."""
         return self._add(input_fields, aggregator, function_fields, is_whole=False)
 
     def _add(
@@ -92,7 +92,7 @@ class ChainedAggregation(Generic[StreamKind]):
         )
 
     def _combined(self, added: Names) -> StreamKind:
-        """Combine in each partition, and what comes of that where it meets."""
+        """Combine in each partition, then combine the partial results in the target partition."""
         parts = [ChainLink(CombineTuples(agg), selection) for selection, agg, _ in self._links]
         fields = self._stream.get_output_fields()
         partial = self._aggregated(self._stream, parts, fields, added, single=False)

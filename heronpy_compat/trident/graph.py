@@ -11,13 +11,13 @@ from heronpy_compat.trident.tuples import Names
 
 @dataclass(eq=False)
 class StreamNode:
-    """What a stream comes from."""
+    """Source of a stream."""
 
     number: int
     fields: Names
     parents: "tuple[StreamNode, ...]" = ()
     parallelism: int | None = None
-    """As `parallelism_hint` says."""
+    """Value of `parallelism_hint`."""
     label: str = ""
     """As `name` says."""
 
@@ -27,31 +27,31 @@ class SpoutNode(StreamNode):
     """A spout."""
 
     txid: str = ""
-    """Its name, under which its metadata is stored."""
+    """The spout's name, the key of its stored metadata."""
     spout: Any = None
     parallelism_max: int | None = None
 
 
 @dataclass(eq=False)
 class ProcessorNode(StreamNode):
-    """An operation; the processor runs it (execution/processors.py)."""
+    """An operation, executed by the processor (execution/processors.py)."""
 
     processor: Any = None
     state: int | None = None
-    """The number of the state that it updates or reads: the bolt of that state runs it."""
+    """Number of the state updated or read; the state's bolt runs the operation."""
     is_committer: bool = False
-    """It acts when its batch is committed."""
+    """Whether the operation runs at the batch's commit."""
 
 
 @dataclass(eq=False)
 class PartitionNode(StreamNode):
-    """A repartitioning of its one parent."""
+    """A repartitioning of one parent."""
 
     partitioner: Partitioner = field(default_factory=IdentityPartitioner)
 
 
 class TridentGraph:
-    """The nodes in the order in which they were made: parents first."""
+    """The nodes in order of creation: parents first."""
 
     def __init__(self) -> None:
         self.nodes: list[StreamNode] = []
@@ -70,11 +70,11 @@ class TridentGraph:
         return node
 
     def children(self, node: StreamNode) -> Iterator[StreamNode]:
-        """The nodes that read a node, once each."""
+        """The readers of a node, once each."""
         return (other for other in self.nodes if node in other.parents)
 
     def connected(self, node: StreamNode) -> list[StreamNode]:
-        """The node and all that it is connected with, in either direction."""
+        """The node's connected component, in both directions."""
         reached = {id(node)}
         grows = True
         while grows:

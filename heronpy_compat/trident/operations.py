@@ -1,4 +1,4 @@
-"""What users write for Trident: functions, filters, aggregators and those over several streams."""
+"""User operations of Trident: functions, filters, aggregators and multi-reducers."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
@@ -7,17 +7,17 @@ from heronpy_compat.trident.tuples import TridentTuple
 
 
 class TridentCollector(Protocol):
-    """Takes what an operation emits."""
+    """Collects the output of an operation."""
 
     def emit(self, values: Sequence[Any]) -> None:
         """Emit the values of the operation's own fields."""
 
     def report_error(self, error: BaseException) -> None:
-        """Show an error among those of the component; the batch goes on."""
+        """Report an error of the component; the batch continues."""
 
 
 class TridentOperationContext:
-    """Where an operation runs: `prepare` gets it."""
+    """Context of an operation, passed to `prepare`."""
 
     def __init__(self, context: Any, partition_index: int, num_partitions: int) -> None:
         self.topology_context = context
@@ -25,11 +25,11 @@ class TridentOperationContext:
         self.num_partitions = num_partitions
 
     def get_partition_index(self) -> int:
-        """Which partition of the operation this is, from 0."""
+        """Index of the operation's partition, from 0."""
         return self.partition_index
 
     def get_num_partitions(self) -> int:
-        """How many partitions the operation has."""
+        """Number of partitions of the operation."""
         return self.num_partitions
 
     def register_metric(self, name: str, metric: Any, time_bucket_in_sec: int) -> Any:
@@ -52,7 +52,7 @@ class Operation:
 
 
 class Function(Operation):
-    """Emits any number of times for a tuple; what it emits is appended to the tuple's fields."""
+    """Emits any number of times per tuple; output is appended to the tuple's fields."""
 
     def execute(self, tup: TridentTuple, collector: TridentCollector) -> None:
         """Process one tuple."""
@@ -62,7 +62,7 @@ class Function(Operation):
 
 
 class Filter(Operation):
-    """Decides which tuples stay."""
+    """Selects tuples."""
 
     def is_keep(self, tup: TridentTuple) -> bool:
         """Whether the tuple stays."""
@@ -70,7 +70,7 @@ class Filter(Operation):
 
 
 class MapFunction(Operation):
-    """One tuple for each tuple, in its place."""
+    """Replaces each tuple by one tuple."""
 
     def execute(self, tup: TridentTuple) -> Any:
         """The values of the new tuple."""
@@ -78,7 +78,7 @@ class MapFunction(Operation):
 
 
 class FlatMapFunction(Operation):
-    """Any number of tuples for each tuple, in its place."""
+    """Replaces each tuple by any number of tuples."""
 
     def execute(self, tup: TridentTuple) -> Iterable[Any]:
         """The values of each new tuple."""
@@ -94,9 +94,9 @@ class Consumer(Operation):
 
 
 class Aggregator(Operation):
-    """Emits what it likes while it sees the tuples of a batch, or of a group of one.
+    """Aggregates the tuples of a batch, or of a group within a batch, with emits at any time.
 
-    A value that is changed in place need not be returned by `aggregate`; None keeps the value.
+    `aggregate` may change the value in place and return None.
     """
 
     def init(self, batch_id: Any, collector: TridentCollector) -> Any:
@@ -129,7 +129,7 @@ class CombinerAggregator(Operation):
 
 
 class ReducerAggregator(Operation):
-    """One value for each batch or group, of its tuples one after the other."""
+    """One value per batch or group, computed tuple by tuple."""
 
     def init(self) -> Any:
         """The value of no tuples."""
@@ -141,7 +141,7 @@ class ReducerAggregator(Operation):
 
 
 class MultiReducer(Operation):
-    """As an Aggregator, of the tuples of several streams."""
+    """Like an Aggregator, over the tuples of several streams."""
 
     def init(self, collector: TridentCollector) -> Any:
         """The value before the first tuple."""
@@ -150,7 +150,7 @@ class MultiReducer(Operation):
     def execute(
         self, value: Any, stream_index: int, tup: TridentTuple, collector: TridentCollector
     ) -> None:
-        """One tuple of the stream of that number; the value is changed in place."""
+        """Process one tuple of the numbered stream; change the value in place."""
         raise NotImplementedError(f"{type(self).__name__} must define execute(...)")
 
     def complete(self, value: Any, collector: TridentCollector) -> None:
@@ -159,7 +159,7 @@ class MultiReducer(Operation):
 
 
 class GroupedMultiReducer(Operation):
-    """As a MultiReducer, for each group of grouped streams."""
+    """Like a MultiReducer, per group of grouped streams."""
 
     def init(self, collector: TridentCollector, group: TridentTuple) -> Any:
         """The value before the first tuple of a group."""
@@ -189,7 +189,7 @@ class QueryFunction(Operation):
         raise NotImplementedError(f"{type(self).__name__} must define batch_retrieve(...)")
 
     def execute(self, tup: TridentTuple, result: Any, collector: TridentCollector) -> None:
-        """Emit what comes of a tuple's result; it is appended to the tuple."""
+        """Emit the output for a tuple's result; values are appended to the tuple."""
         raise NotImplementedError(f"{type(self).__name__} must define execute(...)")
 
 

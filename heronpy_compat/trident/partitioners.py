@@ -1,4 +1,4 @@
-"""Which partitions of the next bolt get a tuple, as a repartitioning says."""
+"""Partitioners: target partitions of a tuple for a repartitioning."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -10,17 +10,17 @@ from heronpy_compat.trident.tuples import FieldSelection, Names, Row
 
 
 class Partitioner(Protocol):
-    """Travels to each task that emits, which calls `prepare` first."""
+    """Serialised to each emitting task; `prepare` is called first."""
 
     def prepare(self, context: Any, stream: str, tasks: list[int]) -> None:
-        """`context`: the TopologyContext of the task that emits; `tasks`: those of the reader."""
+        """`context`: the emitting task's TopologyContext; `tasks`: tasks of the reader."""
 
     def partitions(self, row: Row, batch_id: Any, total: int) -> Sequence[int]:
-        """The partitions that get a row, below `total`."""
+        """Target partitions of a row, each below `total`."""
 
 
 class _Prepared:
-    """The partition of the task that emits."""
+    """The partition of the emitting task."""
 
     index = 0
 
@@ -30,7 +30,7 @@ class _Prepared:
 
 
 class ShufflePartitioner(_Prepared):
-    """Round robin; tasks begin with different partitions."""
+    """Round robin; tasks start with different partitions."""
 
     def prepare(self, context: Any, stream: str, tasks: list[int]) -> None:
         """See Partitioner."""
@@ -44,7 +44,7 @@ class ShufflePartitioner(_Prepared):
 
 
 class LocalOrShufflePartitioner(ShufflePartitioner):
-    """Round robin over the partitions in the container of the task that emits, if there are any."""
+    """Round robin over partitions in the emitting task's container, if the container has any."""
 
     def prepare(self, context: Any, stream: str, tasks: list[int]) -> None:
         """See Partitioner."""
@@ -101,7 +101,7 @@ class BatchGlobalPartitioner(_Prepared):
 
 
 class IdentityPartitioner(_Prepared):
-    """The partition of the same number."""
+    """The partition with an equal number."""
 
     def partitions(self, row: Row, batch_id: Any, total: int) -> Sequence[int]:
         """See Partitioner."""
@@ -109,7 +109,7 @@ class IdentityPartitioner(_Prepared):
 
 
 class CustomPartitioner(_Prepared):
-    """As an ICustomGrouping decides."""
+    """Partitions chosen by an ICustomGrouping."""
 
     def __init__(self, grouping: Any, fields: Names) -> None:
         self._grouping = grouping

@@ -1,9 +1,9 @@
-"""From the graph to bolts: operations are joined between repartitionings, as Storm does. Pure.
+"""From the graph to bolts: operations between repartitionings are merged, as in Storm. Pure.
 
-Two groups of operations become one bolt if all that comes out of the one goes into the other, or
-all that goes into the one comes out of the other; where tuples pass from bolt to bolt without a
-repartitioning, they keep their partition. Operations on one state are one bolt. A spout is a
-component of its own. What is connected has one coordinator: a batch group.
+Two groups of operations are merged into one bolt if all output of the first goes to the second, or
+all input of the second comes from the first; tuples passed between bolts without a repartitioning
+keep their partition. Operations on one state form one bolt. A spout is a component of its own. Each
+connected part of the graph is a batch group with one coordinator.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ from heronpy_compat.trident.partitioners import IdentityPartitioner, Partitioner
 
 @dataclass(frozen=True)
 class Receiver:
-    """An operation that gets the rows of a stream, and as which of its parents."""
+    """An operation that reads a stream, and the index of the stream among its parents."""
 
     number: int
     parent: int
@@ -34,7 +34,7 @@ class DataStream:
 
     name: str
     node: int
-    """The number of the node whose rows they are."""
+    """Number of the node that produces the rows."""
     source: str
     target: str
     group: str
@@ -44,7 +44,7 @@ class DataStream:
 
 @dataclass(frozen=True)
 class ComponentPlan:
-    """A spout, or a bolt with the operations that it runs."""
+    """A spout, or a bolt with its operations."""
 
     name: str
     parallelism: int
@@ -55,10 +55,10 @@ class ComponentPlan:
     outputs: tuple[DataStream, ...]
     groups: tuple[str, ...]
     committing: frozenset[str]
-    """The batch groups of which it commits batches."""
+    """Batch groups whose batches the bolt commits."""
 
     def links(self) -> Mapping[int, tuple[Receiver, ...]]:
-        """Node -> the operations of this bolt that get its rows directly."""
+        """Node -> operations of the bolt that read the node directly."""
         return {
             node.number: tuple(
                 Receiver(child.number, at)
@@ -70,28 +70,27 @@ class ComponentPlan:
         }
 
     def upstream(self, group: str) -> frozenset[str]:
-        """The components that send it rows of a batch group."""
+        """Components that send rows of a batch group to the component."""
         return frozenset(stream.source for stream in self.inputs if stream.group == group)
 
     def downstream(self, group: str) -> frozenset[str]:
-        """The components to which it sends rows of a batch group."""
+        """Components that receive rows of a batch group from the component."""
         return frozenset(stream.target for stream in self.outputs if stream.group == group)
 
 
 @dataclass(frozen=True)
 class TridentPlan:
-    """All components but the coordinators, of which each batch group has one."""
+    """All components except the coordinators, one per batch group."""
 
     components: tuple[ComponentPlan, ...]
     groups: tuple[str, ...]
 
     def of_group(self, group: str) -> list[ComponentPlan]:
-        """The components that take part in a batch group."""
+        """The components of a batch group."""
         return [component for component in self.components if group in component.groups]
 
     def late(self, group: str) -> frozenset[str]:
-        """The components that send rows while a batch is committed: those that commit, and those
-        behind them."""
+        """Senders of rows during a commit: committing components and their successors."""
         late: set[str] = set()
         pending = [each for each in self.of_group(group) if group in each.committing]
         while pending:
@@ -116,7 +115,7 @@ class _Sets:
 
     def join(self, first: StreamNode, second: StreamNode) -> None:
         one, other = self.leader(first), self.leader(second)
-        # The older one leads, so that names follow the order of the program.
+        # The older bolt leads, so that names follow the order of the program.
         low, high = sorted((one, other), key=lambda node: node.number)
         self._leader[id(high)] = low
 
@@ -146,7 +145,7 @@ class _Planner:
         return [node for node in nodes if self.bolts.leader(node) is leader]
 
     def _next_to(self, leader: StreamNode, is_after: bool) -> list[StreamNode | None]:
-        """The bolts behind or before a bolt, None for what is not an operation."""
+        """The successors or predecessors of a bolt; None for a node that is not an operation."""
         neighbours: dict[int, StreamNode | None] = {}
         for node in self._members(leader):
             for other in self.graph.children(node) if is_after else node.parents:
@@ -186,7 +185,7 @@ class _Planner:
         return groups
 
     def streams(self) -> list[DataStream]:
-        """What leaves a component, one stream for each source, repartitioning and target."""
+        """Output streams of a component, one per source, repartitioning and target."""
         receivers: dict[tuple[int, str], list[Receiver]] = {}
         origins: dict[tuple[int, str], tuple[StreamNode, StreamNode, Partitioner]] = {}
         for node in self.graph.processors():
@@ -215,7 +214,8 @@ class _Planner:
 
 
 def _origin(parent: StreamNode) -> tuple[StreamNode, Partitioner | None]:
-    """The node whose rows a node gets, and by which repartitioning; the last one decides."""
+    """The node that supplies a node's rows, and the repartitioning; the last repartitioning
+    decides."""
     partitioner = None
     while isinstance(parent, PartitionNode):
         partitioner = partitioner or parent.partitioner
@@ -224,7 +224,7 @@ def _origin(parent: StreamNode) -> tuple[StreamNode, Partitioner | None]:
 
 
 def plan_of(graph: TridentGraph, prefix: str = "") -> TridentPlan:
-    """The components of a graph; TridentError if it cannot run."""
+    """The components of a graph; TridentError for an invalid graph."""
     spouts = graph.spouts()
     if not spouts:
         raise TridentError("a Trident topology needs a spout: new_stream(name, spout)")
@@ -284,8 +284,8 @@ def _parallelism(
 
 
 def _refuse_circles(streams: list[DataStream]) -> None:
-    """TridentError if a component would wait for rows of its own, as one that queries the state
-    which it updates by the same batch behind a repartitioning."""
+    """TridentError if a component would wait for its own rows, e.g. a query of a state updated by
+    the batch in progress after a repartitioning."""
     readers: dict[str, set[str]] = {}
     for stream in streams:
         readers.setdefault(stream.source, set()).add(stream.target)

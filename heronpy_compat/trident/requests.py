@@ -1,9 +1,9 @@
-"""Streams of requests (Storm: newDRPCStream): each request is a batch of its own.
+"""Streams of requests (Storm: newDRPCStream): each request is a batch.
 
-The coordinator fetches requests, so that one is the metadata of its batch: a replay has the same
-one. The results of a batch are returned when it is processed. A request whose batch fails is failed
-at its server, and its batch comes again without tuples: requests behind it do not wait for one that
-always fails.
+The coordinator fetches requests, so a request is the metadata of its batch, and a replay has an
+equal request. Results are returned when the batch is processed. If the batch fails, the request is
+failed at its server, and the batch is replayed without tuples: a request that always fails does not
+block later requests.
 """
 
 import json
@@ -36,7 +36,7 @@ class RequestSpout(ITridentSpout):
     max_task_parallelism = 1
 
     def __init__(self, function: str, service_id: str | None) -> None:
-        """`service_id`: that of a LocalDRPC, whose calls it takes."""
+        """`service_id`: id of a LocalDRPC that supplies the calls."""
         self._function = function
         self._service_id = service_id
 
@@ -78,8 +78,8 @@ class _ServerSource:
             thread.resume()
 
     def next_request(self) -> list[Any] | None:
-        """Arguments, id, host and port of a request, if there is one; FailedException for a
-        problem of the servers."""
+        """Arguments, id, host and port of a request, if available; FailedException for a server
+        problem."""
         for thread in self._threads:
             request = thread.take()
             if request is not None:
@@ -98,7 +98,7 @@ class _ServerSource:
             )
 
     def close(self) -> None:
-        """Requests that were fetched and have not begun fail."""
+        """Fail requests fetched but not started."""
         for thread in self._threads:
             for request in thread.close():
                 self._clients.fail(request.id, thread.address.host, thread.address.port, None)
@@ -148,7 +148,7 @@ class RequestCoordinator(BatchCoordinator):
         self._given: dict[int, list[Any]] = {}
 
     def is_ready(self, txid: int) -> bool:
-        """See BatchCoordinator: whether there is a request, its own or a new one."""
+        """See BatchCoordinator: whether a request is available, for a replay or a new batch."""
         if txid in self._given or self._fetched:
             return True
         request = self._source.next_request()
@@ -157,13 +157,13 @@ class RequestCoordinator(BatchCoordinator):
         return bool(self._fetched)
 
     def initialize_transaction(self, txid: int, previous: Any, current: Any) -> Any:
-        """See BatchCoordinator; a replay has its request."""
+        """See BatchCoordinator; a replay keeps its request."""
         if txid not in self._given:
             self._given[txid] = self._fetched.popleft() if current is None else current
         return self._given[txid]
 
     def failed(self, txid: int) -> None:
-        """The batch has failed: so has its request."""
+        """Fail the request of the failed batch."""
         request = self._given.get(txid)
         if request:
             self._given[txid] = _NOTHING

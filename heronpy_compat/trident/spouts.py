@@ -1,12 +1,12 @@
-"""What a spout of Trident is: where batches come from, and what a replay of one has in it.
+"""Spouts of Trident: sources of batches, and the contents of a replay.
 
-    ITridentSpout                    as its coordinator and emitter decide
-    IBatchSpout                      not transactional: a replay has what `emit_batch` gives then
-    IPartitionedTridentSpout         transactional: a replay has the same tuples
-    IOpaquePartitionedTridentSpout   opaque: each tuple is in one committed batch, not always the
-                                     same one
+    ITridentSpout                    defined by coordinator and emitter
+    IBatchSpout                      not transactional: a replay calls `emit_batch` again
+    IPartitionedTridentSpout         transactional: a replay has equal tuples
+    IOpaquePartitionedTridentSpout   opaque: each tuple is in exactly one committed batch, and
+                                     replays may differ
 
-Metadata is what locates a batch in its source: offsets, say. It is stored under the transaction id,
+Metadata locates a batch in its source, e.g. offsets. Metadata is stored under the transaction id
 and consists of values that tuples can carry.
 """
 
@@ -23,11 +23,11 @@ def _undefined(thing: object, method: str) -> NotImplementedError:
 
 
 class BatchEnd:
-    """How a source ends; Storm's never do."""
+    """End of a source; Storm's sources are endless."""
 
     def is_finished(self, txid: int) -> bool:
-        """Whether the source has nothing for this batch and for all after it. When all sources of a
-        batch group say so, and all batches are committed, its coordinator has finished."""
+        """Whether the source has no tuples for the current and all later batches. When all sources
+        of a batch group report the end, and all batches are committed, the coordinator finishes."""
         return False
 
 
@@ -35,10 +35,10 @@ class TridentSpout:
     """Base of the four kinds."""
 
     max_task_parallelism: int | None = None
-    """The most tasks that it may have."""
+    """The highest number of tasks."""
 
     def get_output_fields(self) -> Sequence[str]:
-        """The fields of its tuples."""
+        """The fields of emitted tuples."""
         fields: Names | None = getattr(self, "output_fields", None)
         if fields is None:
             raise _undefined(self, "get_output_fields(self) or output_fields")
@@ -46,15 +46,15 @@ class TridentSpout:
 
 
 class BatchCoordinator(BatchEnd):
-    """Of an ITridentSpout: runs in one task."""
+    """Coordinator of an ITridentSpout: runs in one task."""
 
     def initialize_transaction(self, txid: int, previous: Any, current: Any) -> Any:
-        """The metadata of a batch; `previous` is that of the batch before, and `current` its own if
-        it is a replay."""
+        """The metadata of a batch; `previous` is the previous batch's metadata, `current` the
+        stored metadata for a replay."""
         raise _undefined(self, "initialize_transaction(self, txid, previous, current)")
 
     def is_ready(self, txid: int) -> bool:
-        """Whether the batch may begin now."""
+        """Whether the batch may start now."""
         return True
 
     def success(self, txid: int) -> None:
@@ -65,12 +65,12 @@ class BatchCoordinator(BatchEnd):
 
 
 class Emitter:
-    """Of an ITridentSpout: runs in each of its tasks."""
+    """Emitter of an ITridentSpout: runs in each of its tasks."""
 
     def emit_batch(
         self, attempt: TransactionAttempt, metadata: Any, collector: TridentCollector
     ) -> None:
-        """Emit this task's part of a batch."""
+        """Emit the task's part of a batch."""
         raise _undefined(self, "emit_batch(self, attempt, metadata, collector)")
 
     def success(self, attempt: TransactionAttempt) -> None:
@@ -93,17 +93,17 @@ class ITridentSpout(TridentSpout):
 
 
 class ICommitterTridentSpout(ITridentSpout):
-    """One whose emitters have `commit(attempt)`."""
+    """A spout whose emitters have `commit(attempt)`."""
 
 
 class IBatchSpout(TridentSpout, BatchEnd):
-    """The simplest kind: each task emits what it has for a batch."""
+    """The simplest kind: each task emits its available tuples for a batch."""
 
     def open(self, conf: dict[str, Any], context: Any) -> None:
         """Called once in each task."""
 
     def emit_batch(self, batch_id: int, collector: TridentCollector) -> None:
-        """Emit a batch; a replay comes with the same id."""
+        """Emit a batch; a replay has an equal id."""
         raise _undefined(self, "emit_batch(self, batch_id, collector)")
 
     def ack(self, batch_id: int) -> None:
@@ -117,11 +117,11 @@ class PartitionsCoordinator(BatchEnd):
     """Of a partitioned spout."""
 
     def is_ready(self, txid: int) -> bool:
-        """Whether the batch may begin now."""
+        """Whether the batch may start now."""
         return True
 
     def get_partitions_for_batch(self) -> Any:
-        """What says which partitions there are: values that tuples can carry."""
+        """Description of the current partitions: values that tuples can carry."""
         raise _undefined(self, "get_partitions_for_batch(self)")
 
     def close(self) -> None:
@@ -129,16 +129,16 @@ class PartitionsCoordinator(BatchEnd):
 
 
 class PartitionedEmitter:
-    """What the emitters of both partitioned kinds have in common."""
+    """Common base of the emitters of partitioned spouts."""
 
     def get_ordered_partitions(self, partitions: Any) -> Sequence[Any]:
-        """The partitions, in the same order in each task; each is named by its `get_id()`, else by
-        its text."""
+        """The partitions, in equal order in each task; the name is `get_id()`, by default the
+        text."""
         ordered: Sequence[Any] = partitions
         return ordered
 
     def refresh_partitions(self, partitions: Sequence[Any]) -> None:
-        """The partitions of this task have changed."""
+        """Called when the task's partitions have changed."""
 
     def close(self) -> None:
         """The process ends gracefully."""
@@ -150,7 +150,7 @@ class TransactionalEmitter(PartitionedEmitter):
     def emit_partition_batch_new(
         self, attempt: TransactionAttempt, collector: TridentCollector, partition: Any, last: Any
     ) -> Any:
-        """Emit a new batch of a partition behind the one with the metadata `last`, and return its
+        """Emit a partition's new batch after the batch with metadata `last`; return the new
         metadata."""
         raise _undefined(self, "emit_partition_batch_new(...)")
 
@@ -161,7 +161,7 @@ class TransactionalEmitter(PartitionedEmitter):
         partition: Any,
         metadata: Any,
     ) -> None:
-        """Emit the batch with that metadata once more: the same tuples."""
+        """Emit the batch with the metadata again, with equal tuples."""
         raise _undefined(self, "emit_partition_batch(...)")
 
 
@@ -171,13 +171,13 @@ class OpaqueEmitter(PartitionedEmitter):
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: TridentCollector, partition: Any, last: Any
     ) -> Any:
-        """Emit a batch of a partition behind the one with the metadata `last`, and return its
+        """Emit a partition's batch after the batch with metadata `last`; return the new
         metadata."""
         raise _undefined(self, "emit_partition_batch(...)")
 
 
 class IPartitionedTridentSpout(TridentSpout):
-    """Transactional, of partitions that can be read again."""
+    """Transactional spout over re-readable partitions."""
 
     def get_coordinator(self, conf: dict[str, Any], context: Any) -> Any:
         """A PartitionsCoordinator."""
@@ -201,9 +201,9 @@ class IOpaquePartitionedTridentSpout(TridentSpout):
 
 
 class FixedBatchSpout(IBatchSpout):
-    """Batches of fixed tuples, for tests and examples; a replay has the same ones.
+    """Batches of fixed tuples, for tests and examples; replays are equal.
 
-    Storm's goes on with empty batches; this one finishes, and with `cycle` begins again.
+    Storm's spout continues with empty batches; here the spout finishes, and with `cycle` restarts.
     """
 
     max_task_parallelism = 1
@@ -226,7 +226,7 @@ class FixedBatchSpout(IBatchSpout):
         self._cycle = cycle
 
     def emit_batch(self, batch_id: int, collector: TridentCollector) -> None:
-        """See IBatchSpout: which tuples a batch has follows from its id."""
+        """See IBatchSpout: the id determines the tuples of a batch."""
         batches = self._batches
         number = (batch_id - 1) % batches if self._cycle and batches else batch_id - 1
         for values in self._outputs[number * self._size : (number + 1) * self._size]:

@@ -1,4 +1,4 @@
-"""Streams of Trident and what can be done with them: each operation gives another stream."""
+"""Streams of Trident and their operations: each operation returns a new stream."""
 
 from collections.abc import Callable
 from typing import Any
@@ -55,11 +55,11 @@ class Stream(StreamWithWindows, NamesMissing):
         return self.node.fields
 
     def name(self, name: str) -> "Stream":
-        """Name what follows: it is a part of the name of its bolt."""
+        """Name the following operations: a part of their bolt's name."""
         return Stream(self.graph, self.node, name)
 
     def parallelism_hint(self, hint: int) -> "Stream":
-        """How many tasks run what came before, back to the last repartitioning."""
+        """Number of tasks of the previous operations, back to the last repartitioning."""
         if type(hint) is not int or hint < 1:
             raise TridentError(f"parallelism_hint takes a whole number from 1 on, not {hint!r}")
         self.node.parallelism = hint
@@ -73,8 +73,7 @@ class Stream(StreamWithWindows, NamesMissing):
         is_committer: bool = False,
         state: int | None = None,
     ) -> "Stream":
-        """The stream of what a processor makes of this one; `state`: the number of the state on
-        which it works."""
+        """The stream after a processor; `state`: number of the processor's state."""
         node = ProcessorNode(
             self.graph.next_number, fields, (self.node,), label=self._label,
             processor=processor, state=state, is_committer=is_committer,
@@ -108,12 +107,12 @@ class Stream(StreamWithWindows, NamesMissing):
         )
 
     def map(self, function: Any, output_fields: FieldNames = None) -> "Stream":
-        """The function's values in the place of each tuple, under the same fields unless others
-        are given; a value that is not a list or tuple is one value."""
+        """Replace each tuple by the function's values, under unchanged fields unless new fields are
+        given; a result that is not a list or tuple is one value."""
         return self._mapped("map", function, output_fields, many=False)
 
     def flat_map(self, function: Any, output_fields: FieldNames = None) -> "Stream":
-        """As map, with any number of tuples for each."""
+        """Like map, with any number of tuples per input."""
         return self._mapped("flat_map", function, output_fields, many=True)
 
     def _mapped(self, what: str, function: Any, fields: FieldNames, many: bool) -> "Stream":
@@ -129,12 +128,12 @@ class Stream(StreamWithWindows, NamesMissing):
         return self.processed(PeekProcessor(call, selection), self.node.fields)
 
     def project(self, keep_fields: FieldNames) -> "Stream":
-        """Some of the fields, in the order in which they are given."""
+        """A selection of the fields, in the given order."""
         selection = self._selection(keep_fields, "project")
         return self.processed(ProjectProcessor(selection), selection.names)
 
     def apply_assembly(self, assembly: Any) -> "Stream":
-        """What `assembly.apply(stream)` makes."""
+        """The result of `assembly.apply(stream)`."""
         result: Stream = assembly.apply(self)
         return result
 
@@ -152,7 +151,7 @@ class Stream(StreamWithWindows, NamesMissing):
         return self._repartitioned(ShufflePartitioner())
 
     def local_or_shuffle(self) -> "Stream":
-        """Spread the tuples evenly over the tasks of the same container, if there are any."""
+        """Spread tuples evenly over the container's tasks, if the container has any."""
         return self._repartitioned(LocalOrShufflePartitioner())
 
     def broadcast(self) -> "Stream":
@@ -172,17 +171,17 @@ class Stream(StreamWithWindows, NamesMissing):
         return self._repartitioned(IdentityPartitioner())
 
     def partition_by(self, fields: FieldNames) -> "Stream":
-        """Tuples with equal fields in the same partition."""
+        """Tuples with equal fields go to one partition."""
         return self._repartitioned(FieldsPartitioner(self._selection(fields, "partition_by")))
 
     def partition(self, grouping: Any) -> "Stream":
-        """As an ICustomGrouping decides."""
+        """Partitions chosen by an ICustomGrouping."""
         if not hasattr(grouping, "choose_tasks"):
             raise TridentError(f"partition takes an ICustomGrouping, not {grouping!r}")
         return self._repartitioned(CustomPartitioner(grouping, self.node.fields))
 
     def group_by(self, fields: FieldNames) -> "GroupedStream":
-        """Aggregations are by these fields from here on."""
+        """Group later aggregations by the fields."""
         return GroupedStream(self, self._selection(fields, "group_by").names)
 
     # --- aggregations -------------------------------------------------------------------------
@@ -201,7 +200,7 @@ class Stream(StreamWithWindows, NamesMissing):
         return self.chained_agg().aggregate(input_fields, aggregator, function_fields).chain_end()
 
     def chained_agg(self) -> "ChainedAggregation[Stream]":
-        """Several aggregations of the same tuples, up to `chain_end`."""
+        """Several aggregations of the input tuples, up to `chain_end`."""
         return ChainedAggregation(self, None, is_by_batch=True)
 
     def min_by(self, field: str, comparator: Callable[[Any, Any], int] | None = None) -> "Stream":
@@ -323,7 +322,7 @@ class TridentState:
     """A state in a topology: for queries, and for the stream of its new values."""
 
     def __init__(self, stream: Stream | None, spec: StateSpec) -> None:
-        """`stream`: None for a state that is only queried."""
+        """`stream`: None for a query-only state."""
         self._updated = stream
         self.spec = spec
 
@@ -334,7 +333,7 @@ class TridentState:
         return self._updated
 
     def new_values_stream(self) -> Stream:
-        """What the updater emits: of an aggregation, the group's fields and the new value."""
+        """Output of the updater; of an aggregation: the group's fields and the new value."""
         return self._stream
 
     def parallelism_hint(self, hint: int) -> "TridentState":
@@ -347,7 +346,7 @@ class TridentState:
 
 
 class GroupedStream(NamesMissing):
-    """A stream whose aggregations are by some of its fields."""
+    """A stream grouped by some of its fields."""
 
     def __init__(self, stream: Stream, group: Names) -> None:
         self._stream = stream
@@ -407,7 +406,7 @@ class GroupedStream(NamesMissing):
             return combined.partition_persist(factory, fields, updater, fields)
         _refuse_aggregator(aggregator)
         inputs = (*self._group, *names_of(input_fields, "persistent_aggregate"))
-        # A field of the group may be aggregated, too: it stands twice then.
+        # An aggregated field may also be a field of the group, and then occurs twice.
         selected = FieldSelection(self.get_output_fields(), inputs, "persistent_aggregate")
         stream = self._stream.partition_by(self._group)
         return _persisted(stream, factory, selected, ReducerUpdater(aggregator, size), fields)

@@ -1,4 +1,4 @@
-"""A Trident topology: where streams begin and meet, and how it becomes spouts and bolts."""
+"""A Trident topology: sources and merges of streams, and the conversion to spouts and bolts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -48,7 +48,7 @@ from heronpy_compat.trident.tuples import FieldNames, FieldSelection, Names, nam
 BATCHES_MAX = 1
 """Batches under way if `topology.max.spout.pending` is not set: Storm's."""
 _PENDING_MARGIN = 10
-"""Tuples of the coordinator beside one for each batch: successes, and outdated attempts."""
+"""Coordinator tuples in addition to one per batch: successes and outdated attempts."""
 
 
 class TridentTopology(NamesMissing):
@@ -90,9 +90,9 @@ class TridentTopology(NamesMissing):
         return Stream(self.graph, self.graph.add(node))
 
     def new_drpc_stream(self, function: str, drpc: Any = None) -> Stream:
-        """The requests for a function, each a batch of its own, by the field `args`: the rows of
-        the last stream that is made of them are the result. `drpc`: a LocalDRPC, whose calls it
-        takes; else `drpc.servers` says where the servers are."""
+        """The requests for a function, one per batch, with the field `args`; the rows of the last
+        derived stream are the result. `drpc`: a LocalDRPC; default: the servers of `drpc.servers`.
+        """
         spout = RequestSpout(function, None if drpc is None else drpc.service_id)
         stream = self.new_stream(f"drpc-{function}", spout)
         assert isinstance(stream.node, SpoutNode)
@@ -119,13 +119,13 @@ class TridentTopology(NamesMissing):
             )
 
     def new_static_state(self, factory: StateFactory) -> TridentState:
-        """A state that is only queried: of a database that others fill, say."""
+        """A query-only state, e.g. a database filled by another program."""
         self._static_states += 1
         return TridentState(None, StateSpec(factory, -self._static_states))
 
     def merge(self, *arguments: Any) -> Stream:
-        """merge(streams) or merge(fields, streams): the tuples of all, under the fields of the
-        first unless others are given."""
+        """merge(streams) or merge(fields, streams): the tuples of all streams, under the fields of
+        the first stream unless fields are given."""
         *fields, streams = _lists(arguments)
         names = names_of(fields[0], "merge") if fields else streams[0].get_output_fields()
         inputs = [stream.get_output_fields() for stream in streams]
@@ -135,9 +135,8 @@ class TridentTopology(NamesMissing):
         return self.multi_reduce(inputs, streams, MergeReducer(), names)
 
     def multi_reduce(self, *arguments: Any) -> Stream:
-        """multi_reduce([fields of each,] streams, reducer, new fields), or each stream, behind its
-        fields if they are given: a reducer over several streams, or over the groups of several
-        grouped streams; then the group's fields come first."""
+        """multi_reduce([fields of each,] streams, reducer, new fields): a reducer over several
+        streams, or over the groups of grouped streams, whose fields then come first."""
         given, streams, reducer, output_fields = _multi_reduce_arguments(arguments)
         added = names_of(output_fields, "multi_reduce")
         inputs = [names_of(each, "multi_reduce") for each in given]
@@ -210,7 +209,8 @@ class TridentTopology(NamesMissing):
         names: Names,
         dropped: int,
     ) -> Stream:
-        """Under `names`, behind `dropped` fields of the group that are not among them."""
+        """Output under `names`, after the group's fields; `dropped` group fields are absent from
+        names."""
         size = len(grouped[0].get_group_fields())
         keys_of_rows = [f"join key {at}" for at in range(size)]
         values = [f"join value {at}" for at in range(sum(map(len, rests)))]
@@ -363,7 +363,7 @@ class _Assembly:
 
 
 def _refusal(node: SpoutNode | None) -> dict[str, str]:
-    """Why a spout cannot run where nothing is acked."""
+    """Reason why a spout cannot run without acks."""
     if node is not None and isinstance(node.spout, RequestSpout):
         return {NOT_ON_SPARK: "takes requests (new_drpc_stream), each of which is a batch"}
     if node is not None and isinstance(node.spout, ICommitterTridentSpout):
@@ -372,5 +372,5 @@ def _refusal(node: SpoutNode | None) -> dict[str, str]:
 
 
 def coordinator_name(group: str) -> str:
-    """The component that coordinates a batch group."""
+    """Name of a batch group's coordinator component."""
     return f"mastercoord-{group}"

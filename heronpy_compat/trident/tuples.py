@@ -10,7 +10,7 @@ Row = list[Any]
 """The values of a tuple between two operations, in the order of the stream's fields."""
 Names = tuple[str, ...]
 FieldNames = str | Sequence[str] | None
-"""As users give them: one, several, or none."""
+"""Field arguments of users: one name, several, or none."""
 
 
 class TridentTuple(Sequence[Any]):
@@ -27,7 +27,7 @@ class TridentTuple(Sequence[Any]):
     @overload
     def __getitem__(self, at: slice) -> Sequence[Any]: ...
     def __getitem__(self, at: int | str | slice) -> Any:
-        """A value by its position or its field."""
+        """A value by position or field."""
         return self.get_value_by_field(at) if isinstance(at, str) else self.values[at]
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class TridentTuple(Sequence[Any]):
         return self.values[at]
 
     def get_value_by_field(self, field: str) -> Any:
-        """The value of a field; KeyError naming the fields if there is none."""
+        """The value of a field; KeyError with the list of fields for an unknown field."""
         if field not in self.fields:
             raise KeyError(f"field {field!r} is not one of {list(self.fields)}")
         return self.values[self.fields.index(field)]
@@ -57,11 +57,11 @@ class TridentTuple(Sequence[Any]):
         return list(self.values)
 
     def contains(self, field: str) -> bool:
-        """Whether there is a field of that name."""
+        """Whether the field exists."""
         return field in self.fields
 
     def size(self) -> int:
-        """How many values there are."""
+        """Number of values."""
         return len(self.values)
 
     get_string = get_integer = get_long = get_double = get_boolean = get_value
@@ -74,7 +74,8 @@ class TridentTuple(Sequence[Any]):
 
 
 def names_of(fields: str | Iterable[str] | None, where: str) -> Names:
-    """Field names: one, several, or none; TridentError if one stands twice or is not a string."""
+    """Normalise field names: one, several, or none; TridentError for a duplicate or a
+    non-string."""
     names = (fields,) if isinstance(fields, str) else tuple(fields or ())
     for name in names:
         if not isinstance(name, str):
@@ -85,7 +86,7 @@ def names_of(fields: str | Iterable[str] | None, where: str) -> Names:
 
 
 def appended(before: Names, added: Names, where: str) -> Names:
-    """The fields of a stream and those that an operation appends, which have to be others."""
+    """The fields of a stream followed by appended fields, all distinct."""
     for name in added:
         if name in before:
             raise TridentError(
@@ -99,7 +100,7 @@ class FieldSelection:
     """Some fields of a stream's rows."""
 
     def __init__(self, stream: Names, wanted: Names, where: str) -> None:
-        """TridentError for a field that the stream does not have."""
+        """TridentError for an unknown field."""
         for name in wanted:
             if name not in stream:
                 raise TridentError(
@@ -108,12 +109,12 @@ class FieldSelection:
         self.names = wanted
         at = [stream.index(name) for name in wanted]
         self._only = at[0] if len(at) == 1 else None
-        """Of a selection of one field: where that is. A row costs half as much then."""
+        """Position of the only field of a selection: a fast path at half the cost per row."""
         self._pick = itemgetter(*at) if len(at) > 1 else None
         self._is_all = wanted == stream
 
     def tuple_of(self, row: Sequence[Any]) -> TridentTuple:
-        """The selected values as an operation gets them."""
+        """The selected values, as an operation receives them."""
         if self._is_all:
             return TridentTuple(self.names, row)
         if self._only is not None:

@@ -13,11 +13,11 @@ from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM
 from heronpy_compat.streamlet.impl.streamletspoutbase import StreamletSpoutBase
 
 RECEIVE_TIMEOUT_MS = 10
-"""How long a call of next_tuple waits for a message (Heron's)."""
+"""Longest wait for a message in a call of next_tuple (Heron's default)."""
 
 
 def pulsar_client() -> ModuleType:
-    """Pulsar's own package; ComponentError that says what to install if it is missing."""
+    """Import pulsar-client; ComponentError with the install command if the package is missing."""
     try:
         return import_module("pulsar")
     except ImportError:
@@ -27,11 +27,11 @@ def pulsar_client() -> ModuleType:
 
 
 class PulsarSpout(Spout, StreamletSpoutBase):
-    """Emits the topic's messages, acknowledges those that are acked, has the others sent again.
+    """Emits the messages of a topic, acknowledges acked tuples and redelivers failed tuples.
 
-    Its config needs `PulsarSpout.serviceUrl` and `PulsarSpout.topicName`; `receiveTimeoutMs` and
-    `deserializer` (message -> list with one value, by default its text) are optional. All instances
-    share one subscription, named after the topology.
+    Required config keys: `PulsarSpout.serviceUrl` and `PulsarSpout.topicName`. Optional keys:
+    `receiveTimeoutMs` and `deserializer` (message -> list with one value; default: the text). All
+    instances share one subscription, named after the topology.
     """
 
     serviceUrl = "PULSAR_SERVICE_URL"  # noqa: N815 (heronpy's names)
@@ -41,7 +41,7 @@ class PulsarSpout(Spout, StreamletSpoutBase):
 
     @classmethod
     def spec(cls, *arguments: Any, **named: Any) -> HeronComponentSpec:
-        """As `Spout.spec`; ComponentError if pulsar-client is not installed here."""
+        """Like `Spout.spec`; ComponentError if pulsar-client is not installed."""
         pulsar_client()
         return super().spec(*arguments, **named)
 
@@ -63,7 +63,7 @@ class PulsarSpout(Spout, StreamletSpoutBase):
         )
 
     def next_tuple(self) -> None:
-        """Emit one message, if there is one."""
+        """Emit one message, if available."""
         try:
             message = self.consumer.receive(timeout_millis=self._timeout_ms)
         except self._pulsar.Timeout:
@@ -76,11 +76,11 @@ class PulsarSpout(Spout, StreamletSpoutBase):
         self.consumer.acknowledge(tup_id)
 
     def fail(self, tup_id: Any) -> None:
-        """The message is to be sent again."""
+        """Request redelivery of the message."""
         self.consumer.negative_acknowledge(tup_id)
 
     def close(self) -> None:
-        """Leave the subscription to the others."""
+        """Close the consumer; the remaining instances take over the subscription."""
         self.client.close()
 
 

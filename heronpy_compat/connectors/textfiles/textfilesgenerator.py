@@ -12,11 +12,11 @@ log = logging.getLogger(__name__)
 
 
 class TextFileGenerator(Generator):
-    """Gets the lines of the files that match `filepattern`, each with its line end, in order.
+    """Reads the lines of files that match `filepattern`, in order, with their line ends.
 
-    The files are looked up where the topology is built; partition i of n reads every n-th file from
-    the i-th on, in order of their names. The source ends with the last line. With checkpoints it
-    goes on at the byte where it was.
+    The pattern is expanded where the topology is built; partition i of n reads every n-th file from
+    file i on, sorted by name. The source ends with the last line. With checkpoints reading
+    continues at the saved byte.
     """
 
     def __init__(self, filepattern: str) -> None:
@@ -26,7 +26,7 @@ class TextFileGenerator(Generator):
             raise TopologyError(f"no file matches {filepattern!r}")
 
     def setup(self, context: Context) -> None:
-        """Pick this partition's files."""
+        """Select the files of the partition."""
         self._mine = self._files[context.get_partition_index() :: context.get_num_partitions()]
         self.seek([0, 0])
 
@@ -35,7 +35,7 @@ class TextFileGenerator(Generator):
         return next(self._lines)
 
     def position(self) -> list[int]:
-        """[position of the file in this partition's, byte where the next line begins]"""
+        """Position: [index of the file in the partition, byte offset of the next line]."""
         return [self._at, self._byte]
 
     def seek(self, position: list[int]) -> None:

@@ -23,7 +23,7 @@ TRACE, DEBUG, INFO, WARN, ERROR = range(5)
 
 
 class _State(object):
-    """What belongs to this child: it is a bolt or a spout, and has one pair of pipes."""
+    """State of the child process: a bolt or a spout with one pair of pipes."""
 
     def __init__(self):
         self.mode = None
@@ -45,7 +45,7 @@ class _EndOfInput(Exception):
 
 
 def json_encode(value):
-    """A value as the protocol writes it."""
+    """Encode a value for the protocol."""
     return json.dumps(value)
 
 
@@ -68,7 +68,7 @@ def readMsg():
 
 
 def readTaskIds():
-    """The task ids that answer an emit; commands that come before them wait."""
+    """Read the task ids of an emit; queue commands received before them."""
     if _state.task_ids:
         return _state.task_ids.popleft()
     message = readMsg()
@@ -79,7 +79,7 @@ def readTaskIds():
 
 
 def readCommand():
-    """The next command; task ids that come before it wait."""
+    """Read the next command; queue task ids received before the command."""
     if _state.commands:
         return _state.commands.popleft()
     message = readMsg()
@@ -104,12 +104,12 @@ def sendMsgToParent(message):
 
 
 def sync():
-    """Say that a command is done, or answer a heartbeat."""
+    """Report a command as done, or answer a heartbeat."""
     sendMsgToParent({"command": "sync"})
 
 
 def sendpid(folder):
-    """Say who we are, and leave a file of that name in the parent's folder."""
+    """Send the process id and create the pid file in the parent's folder."""
     pid = os.getpid()
     sendMsgToParent({"pid": pid})
     open(os.path.join(folder, str(pid)), "w").close()
@@ -138,14 +138,14 @@ def emitDirect(task, tup, stream=None, *args, **keywords):
 
 
 def emitBolt(tup, stream=None, anchors=(), directTask=None, need_task_ids=False):
-    """Emit from a bolt; a BasicBolt's tuples are anchored to the one that is processed."""
+    """Emit from a bolt; tuples of a BasicBolt are anchored to the current input."""
     chosen = [_state.anchor] if _state.anchor is not None else anchors
     message = {"command": "emit", "anchors": [each.id for each in chosen]}
     return _emit(message, tup, stream, directTask, need_task_ids)
 
 
 def emitSpout(tup, stream=None, id=None, directTask=None, need_task_ids=False):
-    """Emit from a spout; with an id it is tracked."""
+    """Emit from a spout; a tuple with an id is tracked."""
     message = {"command": "emit"}
     if id is not None:
         message["id"] = id
@@ -174,12 +174,12 @@ def fail(tup):
 
 
 def finish():
-    """Of a spout: nothing more is to come (an extension that Storm does not know)."""
+    """End of a spout: report the source as finished (an extension of Storm's protocol)."""
     sendMsgToParent({"command": "finish"})
 
 
 def reportError(message):
-    """Report an error; it is counted and shown."""
+    """Report an error to be counted and displayed."""
     sendMsgToParent({"command": "error", "msg": message})
 
 
@@ -189,27 +189,27 @@ def log(message, level=INFO):
 
 
 def logTrace(message):
-    """As log, at level trace."""
+    """Log at level trace."""
     log(message, TRACE)
 
 
 def logDebug(message):
-    """As log, at level debug."""
+    """Log at level debug."""
     log(message, DEBUG)
 
 
 def logInfo(message):
-    """As log, at level info."""
+    """Log at level info."""
     log(message, INFO)
 
 
 def logWarn(message):
-    """As log, at level warn."""
+    """Log at level warn."""
     log(message, WARN)
 
 
 def logError(message):
-    """As log, at level error."""
+    """Log at level error."""
     log(message, ERROR)
 
 
@@ -222,7 +222,7 @@ def rpcMetrics(name, params):
 
 
 class Tuple(object):
-    """A tuple that a bolt got."""
+    """Input tuple of a bolt."""
 
     def __init__(self, id, component, stream, task, values):
         self.id = id
@@ -246,7 +246,7 @@ class Tuple(object):
 
 
 class Bolt(object):
-    """Acks its tuples itself."""
+    """Bolt with explicit acks."""
 
     def initialize(self, stormconf, context):
         """Called once, before the first tuple."""
@@ -270,7 +270,7 @@ class Bolt(object):
 
 
 class BasicBolt(Bolt):
-    """What it emits is anchored, and each tuple acked; one that raises fails."""
+    """Bolt with automatic anchors and acks; an exception fails the tuple."""
 
     def _process(self, tup):
         _state.anchor = tup
@@ -299,13 +299,13 @@ class Spout(object):
         """The topology is paused."""
 
     def ack(self, id):
-        """The tuple of this id is processed."""
+        """Called when the tuple with the id is fully processed."""
 
     def fail(self, id):
-        """The tuple of this id failed."""
+        """Called when the tuple with the id has failed."""
 
     def nextTuple(self):
-        """Emit what there is."""
+        """Emit available tuples."""
 
     def run(self):
         """Until the parent closes our stdin."""

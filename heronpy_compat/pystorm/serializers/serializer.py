@@ -1,4 +1,4 @@
-"""What the serializers have in common (pystorm.serializers.serializer)."""
+"""Common base of the serializers (pystorm.serializers.serializer)."""
 
 import logging
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 from heronpy_compat.pystorm.exceptions import StormWentAwayError
 
 log = logging.getLogger("pystorm.serializers.serializer")
-"""Users' tests patch it by this name."""
+"""Alias that users' tests patch."""
 
 
 class Serializer:
     """Reads messages from `input_stream` and writes dicts to `output_stream`.
 
-    The two locks are the component's: whoever holds both has the pipe for himself.
+    The two locks belong to the component; a thread with both locks has exclusive use of the pipe.
     """
 
     def __init__(
@@ -31,14 +31,14 @@ class Serializer:
         raise NotImplementedError
 
     def serialize_dict(self, msg_dict: dict[str, Any]) -> Any:
-        """A message as it goes on the stream."""
+        """Encode a message for the stream."""
         raise NotImplementedError
 
     def send_message(self, msg_dict: dict[str, Any]) -> None:
-        """Write a message at once.
+        """Write and flush a message.
 
-        StormWentAwayError when nobody reads any more; what cannot be serialised raises (pystorm
-        logs it and loses the tuple).
+        StormWentAwayError if the pipe has no reader; a value that cannot be serialised raises
+        (pystorm logs the error and loses the tuple).
         """
         data = self.serialize_dict(msg_dict)
         with self._writer_lock:

@@ -1,4 +1,4 @@
-"""What the stages with event time have in common: their config, their late elements, their keys."""
+"""Common base of stages with event time: config, late elements, keys."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -34,7 +34,8 @@ RIGHT_COMPONENT, RIGHT_STREAM = "event_right_component", "event_right_stream"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """How the elements of one streamlet are read; no key function: one key for everything."""
+    """Accessors for the elements of one streamlet; without a key function all elements have one
+    key."""
 
     timestamp: Callable[[Any], Any] | None
     key: Callable[[Any], Any] | None
@@ -42,7 +43,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventStage:
-    """Everything about a stage that its bolt has to know."""
+    """The description of a stage that the bolt receives in its config."""
 
     left: Side
     right: Side | None = None
@@ -72,7 +73,7 @@ class FunctionKeyGrouping(ICustomGrouping):
         self._where = f"key_by of what {component} emits"
 
     def choose_tasks(self, values: list[Any]) -> list[int]:
-        """The one task of the key."""
+        """The task of the key."""
         try:
             hashed = stable_hash([self._key_function(values[0])])
         except NotHashable as error:
@@ -107,7 +108,7 @@ class EventStageBolt(RetainingBolt):
         return (tup.component, tup.stream) == self._right
 
     def side(self, tup: Any) -> Side:
-        """How to read an element."""
+        """Accessors of an element."""
         if self.stage.right is not None and self.is_right(tup):
             return self.stage.right
         return self.stage.left
@@ -118,7 +119,7 @@ class EventStageBolt(RetainingBolt):
         return None if function is None else function(tup.values[0])
 
     def key(self, tup: Any) -> Hashable:
-        """An element's key; ComponentError if it can be none."""
+        """The key of an element; ComponentError for an invalid key."""
         function = self.side(tup).key
         if function is None:
             return None
@@ -136,7 +137,7 @@ class EventStageBolt(RetainingBolt):
 
 
 class EventStageStreamlet(StageStreamlet):
-    """A streamlet of an EventStageBolt; `late_elements` has what came too late for it."""
+    """A streamlet of an EventStageBolt; late elements go to `late_elements`."""
 
     def __init__(self, stage: EventStage, *parents: Streamlet) -> None:
         super().__init__(*parents)
@@ -146,7 +147,7 @@ class EventStageStreamlet(StageStreamlet):
             self.set_num_partitions(1)
 
     def late_elements(self) -> Streamlet:
-        """The elements that came too late, as they came; without this they are logged."""
+        """The late elements, unchanged; without a reader they are logged."""
         late = LateStreamlet(self)
         self._has_late = True
         self._add_child(late)
@@ -176,7 +177,7 @@ class EventStageStreamlet(StageStreamlet):
 
 
 class LateStreamlet(Streamlet):
-    """The second output of a stage; it adds none."""
+    """The second output of a stage; adds no component."""
 
     def __init__(self, stage: EventStageStreamlet) -> None:
         super().__init__()
@@ -185,7 +186,7 @@ class LateStreamlet(Streamlet):
         self.set_num_partitions(stage.get_num_partitions())
 
     def get_name(self) -> str | None:
-        """That of the stage."""
+        """The name of the stage's component."""
         return self._stage_streamlet.get_name()
 
     def _build_this(self, builder: Any, stage_names: set[str]) -> bool:

@@ -10,25 +10,24 @@ from heron_api.user_errors import note_operator
 from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM, StreamletBoltBase
 
 OPERATORS = "operators"
-"""The key of the stages in a fused bolt's config: [name, module and class of its own bolt]."""
+"""Config key of a fused bolt's stages: [name, module and class of the stage's bolt]."""
 Take = Callable[[Any], None]
 
 
 def function_key(name: str) -> str:
-    """The key of a stage's function in a fused bolt's config; an error about it names it."""
+    """Config key of a stage's function in a fused bolt; errors of the function name the key."""
     return f"function of {name}"
 
 
 class FusedBolt(Bolt, StatefulComponent, StreamletBoltBase):
-    """Emits what comes out at the end, anchored to what came in at the beginning, and then acks.
+    """Emits the results of the last stage, anchored to the input of the first stage, and then acks.
 
-    As between bolts of their own, an element that a function raises for is lost alone: the others
-    that were made of the same tuple go on. The tuple fails then, which brings it again at least
-    once.
+    As with separate bolts, an exception loses only the element concerned: the remaining elements of
+    the input tuple continue. The tuple fails, so at-least-once delivery repeats the tuple.
     """
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Chain the stages, the last one first."""
+        """Chain the stages, from the last to the first."""
         self._anchors: list[Any] = []
         self._failures: list[tuple[str, Exception]] = []
         take: Take = self._emit_element
@@ -67,7 +66,9 @@ def _step(
         try:
             for result in results(element):
                 following(result)
-        except Exception as error:  # its own: what follows keeps its own, too
+        except (
+            Exception
+        ) as error:  # each stage keeps its own context, and so do the stages after it
             failures.append((name, error))
 
     return step

@@ -13,8 +13,8 @@ from heronpy_compat.streamlet.impl.eventstage import EventStageBolt, EventStageS
 
 
 def _without_tuple(value: tuple[Any, Any]) -> tuple[Any, Any]:
-    """An element as it is saved: its tuple comes again, as sources are restored from the
-    checkpoint."""
+    """An element as saved in state, without its tuple: after a restore, sources emit the tuple
+    again."""
     return value[0], None
 
 
@@ -64,7 +64,9 @@ class JoinRunner(ClockRunner):
         now_ms = self._clock.now_ms()
         self._ack(self._join.advance_watermark(self._clock.watermark_ms(now_ms)))
         if self._clock.is_quiet(now_ms):
-            self._join.exchange(self._acked)  # it would fail; it goes on waiting for its pairs
+            self._join.exchange(
+                self._acked
+            )  # failing the tuple would repeat the element; the element still waits for partners
         if self._clock.has_ended(now_ms, self._join.kept, self._bolt.logger):
             self._ack(self._join.complete_open())
             self._clock.generator.raise_to(self._join.watermark_ms)
@@ -74,7 +76,7 @@ class JoinRunner(ClockRunner):
         self._clock.source_watermark(component, task, watermark_ms)
         self.tick()
         if self._clock.generator.has_ended:
-            self._join.exchange(self._acked)  # a bolt before may still send pairs of it
+            self._join.exchange(self._acked)  # an upstream bolt may still send partners
 
     def finish(self) -> None:
         """See Runner."""
@@ -92,8 +94,8 @@ class JoinRunner(ClockRunner):
 
 
 class IntervalJoinBolt(EventStageBolt):
-    """Emits a pair as soon as both are there; a tracked element is acked when no later one can be
-    its partner."""
+    """Emits a pair when both elements are present; acks a tracked element when no later element can
+    match."""
 
     time_runner: JoinRunner
 
@@ -107,7 +109,7 @@ class IntervalJoinBolt(EventStageBolt):
         self.time_runner.process(tup)
 
     def emit_pair(self, pair: Pair) -> None:
-        """Emit what the stage's function makes of it."""
+        """Emit the result of the stage's function."""
         (left, left_tuple), (right, right_tuple) = pair.left, pair.right
         assert self.stage.function is not None
         anchors = [each for each in (left_tuple, right_tuple) if each is not None]
@@ -115,7 +117,7 @@ class IntervalJoinBolt(EventStageBolt):
 
 
 class IntervalJoinStreamlet(EventStageStreamlet):
-    """What `interval_join` returns."""
+    """Result of `interval_join`."""
 
     prefix = "intervaljoin"
     bolt = IntervalJoinBolt

@@ -11,9 +11,9 @@ from heronpy_compat.streamlet.streamlet import Streamlet
 JoinGrouping = KeyGrouping
 
 Side = list[tuple[Any, list[Any]]]
-"""Values of one key from one streamlet, each with what a result of it is anchored to."""
+"""Values of one key from one streamlet, each with the anchors of its results."""
 MISSING: Side = [(None, [])]
-"""Stands for the side that has no value."""
+"""Placeholder of the side without a value."""
 
 
 class JoinBolt(KeyedWindowStageBolt):
@@ -62,7 +62,7 @@ _KINDS = (JoinBolt.INNER, JoinBolt.OUTER_LEFT, JoinBolt.OUTER_RIGHT, JoinBolt.OU
 
 
 class JoinStreamlet(KeyedStageStreamlet):
-    """What `Streamlet.join` and its outer forms return; partitions as the left streamlet."""
+    """Result of `Streamlet.join` and the outer joins; partitions follow the left streamlet."""
 
     prefix = "join"
     bolt = JoinBolt

@@ -1,4 +1,4 @@
-"""What the sources have in common: the end of a source, and replay under ATLEAST_ONCE."""
+"""Common base of sources: end of a source, and replay under ATLEAST_ONCE."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ from heronpy_compat.streamlet.streamlet import Streamlet
 
 
 class SourceSpout(Spout, StatefulComponent, StreamletSpoutBase):
-    """Emits what `next_element` emits, until that raises StopIteration.
+    """Emits the elements of `next_element` until StopIteration.
 
-    Under ATLEAST_ONCE each element is kept until it is acked, and emitted again when it fails.
-    They are as many as `topology.max.spout.pending` at most. They live in this process: after its
-    death the source starts again, as its function or Generator says. With checkpoints a Generator
-    that knows its position continues there.
+    Under ATLEAST_ONCE each element is retained until the ack and emitted again on failure. At most
+    `topology.max.spout.pending` elements are retained, in memory: after the process dies, the
+    source restarts as its function or Generator defines. With checkpoints a Generator with a
+    position continues there.
     """
 
     def init_state(self, stateful_state: State) -> None:
@@ -29,7 +29,7 @@ class SourceSpout(Spout, StatefulComponent, StreamletSpoutBase):
         self._state = stateful_state
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Nothing is emitted yet."""
+        """Start with empty counters."""
         self._tracked = config.get(keys.RELIABILITY_MODE) == keys.ATLEAST_ONCE
         self._pending: dict[int, Any] = {}
         self._failed: deque[int] = deque()
@@ -37,11 +37,11 @@ class SourceSpout(Spout, StatefulComponent, StreamletSpoutBase):
         self._ended = False
 
     def next_element(self) -> None:
-        """Emit the next element, if there is one, by `emit_element`."""
+        """Emit the next element, if available, through `emit_element`."""
         raise NotImplementedError
 
     def next_tuple(self) -> None:
-        """Emit a failed element again, or the next one."""
+        """Emit a failed element again, or the next element."""
         if self._failed:
             self._send(self._failed.popleft())
         elif not self._ended:
@@ -57,7 +57,7 @@ class SourceSpout(Spout, StatefulComponent, StreamletSpoutBase):
             self.finish()
 
     def emit_element(self, element: Any) -> None:
-        """Emit `element`, tracked if that is wanted."""
+        """Emit `element`, tracked under ATLEAST_ONCE."""
         if not self._tracked:
             self.emit([element], stream=OUTPUT_STREAM)
             return
@@ -66,7 +66,7 @@ class SourceSpout(Spout, StatefulComponent, StreamletSpoutBase):
         self._send(number)
 
     def emit_again(self, elements: Iterable[Any]) -> None:
-        """Elements that were emitted before this process began."""
+        """Number of elements emitted by earlier processes."""
         for element in elements:
             number = next(self._numbers)
             self._pending[number] = element
@@ -76,17 +76,17 @@ class SourceSpout(Spout, StatefulComponent, StreamletSpoutBase):
         self.emit([self._pending[number]], tup_id=number, stream=OUTPUT_STREAM)
 
     def ack(self, tup_id: Any) -> None:
-        """It is processed: forget it."""
+        """Release the processed element."""
         self._pending.pop(tup_id, None)
 
     def fail(self, tup_id: Any) -> None:
-        """It is not processed: emit it again."""
+        """Queue the failed element for replay."""
         if tup_id in self._pending:
             self._failed.append(tup_id)
 
 
 class SourceStreamlet(Streamlet):
-    """A streamlet that begins with a spout; classes of it set `prefix`, `spout` and `key`."""
+    """A streamlet of a spout; subclasses set `prefix`, `spout` and `key`."""
 
     prefix: str
     spout: type[SourceSpout]

@@ -1,4 +1,4 @@
-"""What the stages have in common: bolts that turn one tuple into elements, and their streamlets."""
+"""Common base of stages: bolts that map one tuple to elements, and their streamlets."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,11 +18,11 @@ from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM, Strea
 from heronpy_compat.streamlet.streamlet import Streamlet
 
 FUNCTION = "function"
-"""The key of a stage's function in its component's config; it travels as cloudpickle."""
+"""Config key of a stage's function, serialised by cloudpickle."""
 
 
 class ElementBolt(Bolt, StatefulComponent, StreamletBoltBase):
-    """A bolt that emits what `results` makes of an element, anchored, and then acks."""
+    """A bolt that emits the `results` of an element, anchored, and then acks."""
 
     FUNCTION = FUNCTION
 
@@ -37,23 +37,23 @@ class ElementBolt(Bolt, StatefulComponent, StreamletBoltBase):
         self.ack(tup)
 
     def results(self, element: Any) -> "Sequence[Any] | Any":
-        """What to emit for `element`: anything to iterate over."""
+        """The elements to emit for `element`, as an iterable."""
         return (element,)
 
 
 class StageStreamlet(Streamlet):
-    """A streamlet that comes from others by a bolt.
+    """A streamlet computed from other streamlets by a bolt.
 
-    Classes of it set `prefix` (of default names) and `bolt`. It has as many partitions as the
-    first streamlet it comes from, and is built when all of them are.
+    Subclasses set `prefix` (of default names) and `bolt`. The stage has as many partitions as the
+    first parent, and is built after all parents are built.
     """
 
     prefix: str
     bolt: type[Bolt]
     begins_chain = False
-    """Its bolt is an ElementBolt: the stages behind it may run in the same bolt."""
+    """The stage's bolt is an ElementBolt: later stages may be fused into the bolt."""
     joins_chain = False
-    """It may run in the bolt of the stage before it, if that has as many partitions."""
+    """The stage may be fused into the preceding stage if partitions are equal in number."""
 
     def __init__(self, *parents: Streamlet, config: dict[str, Any] | None = None) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class StageStreamlet(Streamlet):
         )
 
     def _chain(self, fusion: Fusion, stage_names: set[str]) -> "list[StageStreamlet]":
-        """This stage and those that run in the same bolt; all of them have names then."""
+        """The stage and the stages fused into the same bolt; all of them have names by then."""
         self._take_name(self.prefix, stage_names)
         chain, names = [self], [self._name or ""]
         while fusion.enabled and (following := chain[-1]._joining()) is not None:
@@ -109,7 +109,7 @@ class StageStreamlet(Streamlet):
         return chain
 
     def _joining(self) -> "StageStreamlet | None":
-        """The stage behind this one, if nothing else reads this and it could run with it."""
+        """The only reader of the stage, if fusion with the reader is possible."""
         if not self.begins_chain or len(self._children) != 1:
             return None
         child = self._children[0]
@@ -149,8 +149,8 @@ def checked_function(what: str, function: Any) -> Callable[..., Any]:
 def checked_object(
     what: str, thing: Any, names: Sequence[str], yielding: Sequence[str] = ()
 ) -> Any:
-    """An object of which an operation calls these methods; RuntimeError if one is a coroutine, or
-    a generator that is not among `yielding`."""
+    """Check an object with callback methods; RuntimeError for a coroutine, or for a generator
+    outside `yielding`."""
     try:
         refuse_methods(f"{what} of {type(thing).__name__}", thing, names, yielding)
     except ComponentError as error:

@@ -1,4 +1,4 @@
-"""Options that the commands of `sparse` share, and the options that count of all layers."""
+"""Options shared by the commands of `sparse`, and the resolution of option layers."""
 
 import argparse
 import json
@@ -29,12 +29,13 @@ class _StoreDictAction(argparse.Action):
 
 
 def option_alias(option: str) -> Callable[[str], str]:
-    """For an option that is short for another KEY=VALUE: from its value to the word."""
+    """argparse action of a shorthand option: maps the value to KEY=VALUE."""
     return lambda value: f"{option}={value}"
 
 
 def value(*flags: str, **how: Any) -> Callable[[Parser], None]:
-    """What adds an option with these arguments of `add_argument` to a parser."""
+    """Returns a function that adds an option with the given `add_argument` arguments to a
+    parser."""
 
     def add(parser: Parser) -> None:
         """Add the option."""
@@ -44,7 +45,7 @@ def value(*flags: str, **how: Any) -> Callable[[Parser], None]:
 
 
 def flag(*flags: str, **how: Any) -> Callable[[Parser], None]:
-    """As `value`, for an option without one."""
+    """Like `value`, for an option without a value."""
     return value(*flags, **{"action": "store_true", **how})
 
 
@@ -70,7 +71,7 @@ add_workers = _alias("-w", "--workers", option="topology.workers")
 
 
 def add_user(parser: Parser, allow_short: bool = False) -> None:
-    """Add --user, as -u as well if that is allowed."""
+    """Add --user, and -u if `allow_short` is true."""
     parser.add_argument(*(("-u", "--user") if allow_short else ("--user",)))
 
 
@@ -81,9 +82,9 @@ def resolve_options(
     topology_name: str,
     local_only: bool = False,
 ) -> dict[str, Any]:
-    """The options that count: the command line's over the topology's over the environment's.
+    """Effective options: the command line overrides the topology, which overrides the environment.
 
-    As streamparse fills them in, but for what it asks Storm for.
+    Defaults are streamparse's, except for values queried from Storm.
     """
     options = {**env_config.get("options", {}), **_log_options(env_config)}
     if env_config.get("use_virtualenv", True) and "virtualenv_root" in env_config:
@@ -120,7 +121,7 @@ def _log_options(env_config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """`options` as `heronpy` takes them in -o; what JSON cannot say is left out."""
+    """`options` in the form of `heronpy -o`; values that JSON cannot represent are left out."""
     return {key: value for key, value in (options or {}).items() if _is_json(value)}
 
 

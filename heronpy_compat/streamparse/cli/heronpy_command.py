@@ -1,4 +1,4 @@
-"""Calls `heronpy` with what streamparse's functions were given; makes the parsers of `sparse`."""
+"""Calls `heronpy` with the arguments of streamparse's functions; builds the parsers of `sparse`."""
 
 import argparse
 import json
@@ -11,17 +11,17 @@ Add = Callable[[argparse.ArgumentParser], None]
 
 
 def heronpy(command: str, *arguments: str, **options: Any) -> None:
-    """Run `heronpy COMMAND ARGUMENTS` with these options; SystemExit with its code if it fails.
+    """Run `heronpy COMMAND ARGUMENTS` with the options; SystemExit with the exit code on failure.
 
-    An option that is None, False or empty is left out; True is a flag, a list is given again for
-    each of its items, and a mapping for each of its keys as KEY=VALUE.
+    Options that are None, False or empty are left out; True is a flag, a list repeats the option
+    for each item, and a mapping repeats KEY=VALUE for each key.
     """
     words = [command, *arguments]
     for name, value in options.items():
         words += _words(f"--{name.replace('_', '-')}", value)
     sys.stdout.flush()
     sys.stderr.flush()
-    # -P: the working directory is no place for modules of ours.
+    # -P: modules in the working directory must not shadow heronpy's
     done = subprocess.run([sys.executable, "-P", "-m", "heron_cli", *words], check=False)
     if done.returncode:
         raise SystemExit(done.returncode)
@@ -40,11 +40,11 @@ def _words(option: str, value: Any) -> list[str]:
 
 
 def hook(name: str, main: Callable[[Any], None], *adds: Add) -> Callable[[Any], None]:
-    """`subparser_hook` of a command: it adds the command `name` with these options, which runs
+    """Returns the `subparser_hook` of a command: adds command `name` with the options and
     `main(args)`."""
 
     def subparser_hook(subparsers: Any) -> None:
-        """Add this command to `sparse`."""
+        """Add the command to `sparse`."""
         text = (main.__doc__ or "").strip()
         parser = subparsers.add_parser(name, description=text, help=text)
         parser.set_defaults(func=main)

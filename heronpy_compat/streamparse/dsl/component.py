@@ -1,4 +1,4 @@
-"""A component as it stands in a topology (streamparse.dsl.component)."""
+"""Component specifications of a topology (streamparse.dsl.component)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,17 +23,17 @@ from heronpy_compat.streamparse.thrift import Grouping as ThriftGrouping
 
 
 class UnknownNameError(TopologyError, KeyError):
-    """A component or a stream that is not there (streamparse: KeyError)."""
+    """Unknown component or stream (streamparse: KeyError)."""
 
     __str__ = Exception.__str__  # KeyError's would put the sentence into quotes
 
 
 class ComponentSpec:
-    """What `spec()` returns: a component and how it is connected.
+    """Result of `spec()`: a component and its connections.
 
-    `name` may stay None until a Topology class gives it the name of its attribute. `spec["errors"]`
-    is the component's stream of that name, for the `inputs` of another one. TypeError for an
-    argument of the wrong type, ValueError for a number below 1.
+    `name` may be None until a Topology class assigns the name of the attribute. `spec["errors"]` is
+    the component's stream with the name `errors`, for use as an input. TypeError for an argument of
+    the wrong type, ValueError for a number below 1.
     """
 
     component_object: ComponentObject
@@ -60,13 +60,13 @@ class ComponentSpec:
 
     @property
     def label(self) -> str:
-        """How messages name it: its class and, once it has one, its name."""
+        """Text for messages: class and, once assigned, name."""
         found: str = self.component_cls.__name__
         return f'{found} "{self.name}"' if self.name else found
 
     @staticmethod
     def _sanitize_par(component_cls: Any, par: Any) -> Any:
-        """An int, or {environment: int}; the class's own if None."""
+        """An int, or {environment: int}; the class's own value for None."""
         parallelism = component_cls.par if par is None else par
         label = component_cls.__name__
         if not isinstance(parallelism, dict):
@@ -82,7 +82,7 @@ class ComponentSpec:
 
     @staticmethod
     def _sanitize_config(component_cls: Any, config: Any) -> str:
-        """The config as JSON; the class's own if None."""
+        """The config as JSON; the class's own config for None."""
         settings = component_cls.config if config is None else config
         if not isinstance(settings, (dict, type(None))):
             raise WrongArgumentError(
@@ -97,7 +97,7 @@ class ComponentSpec:
 
     @staticmethod
     def _sanitize_outputs(component_cls: Any, outputs: Any) -> dict[str, StreamInfo]:
-        """stream name -> its fields; the class's own if None."""
+        """stream name -> fields; the class's own outputs for None."""
         declared = component_cls.outputs if outputs is None else outputs
         label = component_cls.__name__
         if isinstance(declared, dict):
@@ -157,8 +157,8 @@ class ComponentSpec:
         )
 
     def __getitem__(self, stream: str) -> GlobalStreamId:
-        """The output stream of that name; KeyError if there is none. Every component has `errors`,
-        the tuples that it abandons."""
+        """The output stream with the name; KeyError for an undeclared name. Every component has
+        `errors`, the stream of abandoned tuples."""
         if stream not in self.outputs and stream != ERRORS:
             hint = choices("streams", stream, self.outputs)
             raise UnknownNameError(f"{self.label} has no stream {stream!r}; {hint}")
@@ -166,7 +166,7 @@ class ComponentSpec:
 
 
 class ShellComponentSpec(ComponentSpec):
-    """A component that is a program (multi-lang), or a Python class that streamparse_run runs."""
+    """A component run by a program (multi-lang), or a Python class run by streamparse_run."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class ShellComponentSpec(ComponentSpec):
 
 
 class JavaComponentSpec(ComponentSpec):
-    """A component that is a Java class."""
+    """A component run by a Java class."""
 
     def __init__(
         self,
@@ -242,6 +242,6 @@ def _check_par(label: str, par: object) -> None:
 
 
 def _usual_grouping(source: Any) -> Any:
-    """Only a component tells whether its default stream is direct; a GlobalStreamId does not."""
+    """The directness of a default stream is known to components only, not to a GlobalStreamId."""
     default = source.outputs.get(DEFAULT_STREAM) if isinstance(source, ComponentSpec) else None
     return Grouping.DIRECT if default is not None and default.direct else Grouping.SHUFFLE

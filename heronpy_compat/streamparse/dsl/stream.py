@@ -45,11 +45,11 @@ class Stream(StreamInfo):
         super().__init__(output_fields=list(fields or ()), direct=direct)
         self.name = name
         self.types = field_types(f"Stream {name!r}", fields)
-        """Of the fields, given as {field: type}; empty where none are declared."""
+        """Types of the fields, given as {field: type}; empty if not declared."""
 
     @property
     def fields(self) -> list[str]:
-        """The names of its fields."""
+        """The names of the fields."""
         found: list[str] = self.output_fields
         return found
 
@@ -58,7 +58,7 @@ class Stream(StreamInfo):
 
 
 class _Grouping(ThriftGrouping):
-    """A grouping that shows itself as it is written."""
+    """A grouping with a readable repr."""
 
     def __repr__(self) -> str:
         for name, value in vars(self).items():
@@ -68,11 +68,11 @@ class _Grouping(ThriftGrouping):
 
 
 class Grouping:
-    """How the tuples of a stream are shared out over a bolt's tasks.
+    """Groupings: distribution of a stream's tuples over a bolt's tasks.
 
-    SHUFFLE evenly, LOCAL_OR_SHUFFLE evenly among those in the same container if there are any,
-    GLOBAL all to the lowest task, ALL to every task, NONE as the engine likes, DIRECT to the task
-    that the emitter names. Without a grouping a stream is shuffled, a direct one is DIRECT.
+    SHUFFLE: evenly; LOCAL_OR_SHUFFLE: evenly within the container if possible; GLOBAL: all to the
+    lowest task; ALL: to every task; NONE: left to the engine; DIRECT: to the task named by the
+    emitter. Default: SHUFFLE, and DIRECT for a direct stream.
     """
 
     __slots__ = ()
@@ -86,9 +86,9 @@ class Grouping:
 
     @classmethod
     def fields(cls, *fields: Any) -> _Grouping:
-        """Tuples with equal values in `fields` (names, or one list of them) share a task.
+        """Tuples with equal values in `fields` (names, or one list of names) go to one task.
 
-        ValueError without a field, TypeError for a name that is no string.
+        ValueError without a field, TypeError for a name that is not a string.
         """
         names = fields[0] if len(fields) == 1 and isinstance(fields[0], (list, tuple)) else fields
         if not names:
@@ -103,10 +103,10 @@ class Grouping:
 
     @classmethod
     def custom_object(cls, java_class_name: str, arg_list: Sequence[Any]) -> _Grouping:
-        """As an object of that class decides, made with the arguments in `arg_list`.
+        """Grouping by a class, constructed with the arguments in `arg_list`.
 
-        Here the class is org.apache.storm.grouping.PartialKeyGrouping, with the fields as
-        arguments, or a Python class derived from ICustomGrouping, named MODULE.CLASS.
+        Supported: org.apache.storm.grouping.PartialKeyGrouping, with the fields as arguments, or a
+        Python class derived from ICustomGrouping, named MODULE.CLASS.
         """
         arguments = [to_java_arg(each) for each in arg_list]
         return _Grouping(
@@ -115,7 +115,7 @@ class Grouping:
 
     @classmethod
     def custom_serialized(cls, java_serialized: bytes) -> _Grouping:
-        """As a serialised Java object decides; only Storm can run that. TypeError unless bytes."""
+        """Grouping by a serialised Java object, supported by Storm only. TypeError unless bytes."""
         if not isinstance(java_serialized, bytes):
             raise WrongArgumentError(
                 "Grouping.custom_serialized takes a serialised Java object as bytes,"

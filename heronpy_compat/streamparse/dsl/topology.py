@@ -22,7 +22,7 @@ SPOUTS = (JavaSpoutSpec, ShellSpoutSpec)
 
 
 class TopologyType(type):
-    """Makes a topology of a class: names its components and checks how they are connected."""
+    """Metaclass of topologies: names the components and checks their connections."""
 
     def __new__(
         mcs, classname: str, bases: tuple[type, ...], class_dict: dict[str, Any]
@@ -61,7 +61,7 @@ class TopologyType(type):
 
     @classmethod
     def class_dict_to_specs(cls, class_dict: dict[str, Any]) -> dict[str, ComponentSpec]:
-        """name -> component of a class body; one without a name gets that of its attribute."""
+        """name -> component of a class body; an unnamed component is named after the attribute."""
         specs: dict[str, ComponentSpec] = {}
         for attribute, spec in class_dict.items():
             if is_component(spec):
@@ -93,7 +93,7 @@ class TopologyType(type):
 
     @classmethod
     def add_bolt_spec(cls, spec: Any, bolt_specs: dict[str, Bolt]) -> None:
-        """Add a bolt; ValueError if it has no inputs."""
+        """Add a bolt; ValueError without inputs."""
         if not spec.inputs:
             raise TopologyError(
                 f"{spec.label} requires at least one input, because it is a Bolt: add an input "
@@ -103,7 +103,7 @@ class TopologyType(type):
 
     @classmethod
     def add_spout_spec(cls, spec: Any, spout_specs: dict[str, SpoutSpec]) -> None:
-        """Add a spout; ValueError if it has no outputs."""
+        """Add a spout; ValueError without outputs."""
         if not spec.outputs:
             raise TopologyError(
                 f"{spec.label} requires at least one output, because it is a Spout: list its"
@@ -113,7 +113,8 @@ class TopologyType(type):
 
     @classmethod
     def clean_spec_inputs(cls, spec: Any, specs: dict[str, ComponentSpec]) -> None:
-        """Put names into the inputs' stream ids; KeyError or ValueError for one that is wrong."""
+        """Replace specs by names in the inputs' stream ids; KeyError or ValueError for an invalid
+        input."""
         # A stream's hash changes with its component's name, so each is put in again.
         cleaned: dict[Any, Any] = {}
         for stream_id, grouping in spec.inputs.items():
@@ -130,7 +131,7 @@ class TopologyType(type):
 
 
 def _members_of(members: dict[str, Any]) -> dict[str, Any]:
-    """The attributes that make the topology, for the classes derived from it."""
+    """Base class of topologies: the attributes of a subclass define the topology."""
     specs = {key: each for key, each in members.items() if isinstance(each, ComponentSpec)}
     return {**specs, "config": members.get("config")}
 
@@ -163,7 +164,7 @@ class Topology(metaclass=TopologyType):
 
     @classmethod
     def read(cls, stream: Any) -> None:
-        """The inverse of `write`; `specs` are not in those bytes, so there are none afterwards."""
+        """The inverse of `write`; `specs` are not serialised and therefore empty afterwards."""
         if isinstance(stream, str):
             with open(stream, "rb") as file:
                 data = file.read()
@@ -176,5 +177,5 @@ class Topology(metaclass=TopologyType):
 
     @classmethod
     def to_flux_dict(cls, name: str) -> dict[str, Any]:
-        """The topology as Storm's Flux has it in its YAML files."""
+        """The topology in the form of Storm Flux YAML."""
         return flux.to_flux_dict(name, cls.specs, BOLTS)

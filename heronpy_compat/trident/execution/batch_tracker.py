@@ -1,12 +1,12 @@
-"""How a bolt knows that it has all tuples of a batch: by counting. Pure.
+"""Completeness of a batch in a bolt, determined by message counts. Pure.
 
-Each task that sends it rows reports behind them how many messages they were. A batch is complete
-when all these tasks have reported, and as many messages have come; where the bolt commits, when
-the commit has come as well.
+Each sending task reports its number of messages after the rows. A batch is complete when all
+senders have reported and the reported number of messages has arrived; in a committing bolt, also
+the commit.
 
-Rows come in one of two phases: while the batch is processed, or, from bolts that commit and those
-behind them, while it is committed. When the second phase begins, the first one was acked: a task
-to which its reports have not come is the successor of a process that had them, and the batch fails.
+Rows arrive in two phases: while the batch is processed, and, from committing bolts and their
+successors, while the batch is committed. The first phase was acked before the second starts: a task
+without the first phase's reports has replaced a failed process, and the batch fails.
 """
 
 from enum import Enum
@@ -16,7 +16,7 @@ from heronpy_compat.trident.execution.attempt import TransactionAttempt
 
 
 class BatchArrival(Enum):
-    """What follows from a message."""
+    """Consequence of a message."""
 
     OPEN = "the batch is not complete"
     COMPLETE = "the batch is complete"
@@ -24,13 +24,13 @@ class BatchArrival(Enum):
 
 
 class Senders(Protocol):
-    """The tasks that report, by the plan of now."""
+    """Reporting tasks, by the current plan."""
 
     def early(self) -> frozenset[int]:
-        """Those that send while a batch is processed."""
+        """Senders during processing."""
 
     def late(self) -> frozenset[int]:
-        """Those that send while it is committed."""
+        """Senders during the commit."""
 
 
 class TrackedBatch:
@@ -43,23 +43,23 @@ class TrackedBatch:
         self.reported: set[int] = set()
         self.has_commit = False
         self.is_committing = False
-        """The second phase has begun."""
+        """Whether the second phase has started."""
         self.is_started = False
-        """The operations have begun it."""
+        """Whether the operations have started the batch."""
         self.is_failed = False
         self.delayed: Any = None
         """The tuple that is acked when the batch is complete: the tree ends no earlier."""
         self.values: dict[int, Any] = {}
-        """Operation -> what it has of the batch."""
+        """Operation -> state of the operation for the batch."""
         self.sent: dict[int, int] = {}
-        """Task -> messages that were sent to it."""
+        """Task -> number of messages sent to the task."""
 
 
 class BatchTracker:
     """The batches of one batch group in one task."""
 
     def __init__(self, senders: Senders, commits: bool, batches_max: int) -> None:
-        """`commits`: whether a batch waits for its commit."""
+        """`commits`: whether batches wait for a commit."""
         self._senders = senders
         self._commits = commits
         self._batches_max = batches_max
@@ -71,14 +71,14 @@ class BatchTracker:
     def batch_of(
         self, attempt: TransactionAttempt
     ) -> tuple[TrackedBatch | None, list[TrackedBatch]]:
-        """The batch of a message, None for an outdated attempt; and the batches that are outdated
-        by it."""
+        """The batch of a message (None for an outdated attempt), and the batches outdated by the
+        message."""
         known = self._batches.get(attempt.txid)
         if known is not None and known.attempt == attempt:
             return known, []
         if known is not None and known.attempt.attempt_id > attempt.attempt_id:
             return None, []
-        # A batch begins when the one `batches_max` before it is committed.
+        # A batch starts after the commit of the batch `batches_max` before.
         over = [txid for txid in self._batches if txid <= attempt.txid - self._batches_max]
         outdated = [self._batches.pop(txid) for txid in over]
         if known is not None:
@@ -87,7 +87,7 @@ class BatchTracker:
         return batch, outdated
 
     def reported(self, batch: TrackedBatch, sender: int, messages: int) -> BatchArrival:
-        """A task has sent so many messages of the batch, and sends no more."""
+        """Record a task's final number of messages for the batch."""
         if sender not in batch.reported:
             batch.reported.add(sender)
             batch.expected += messages
@@ -115,8 +115,8 @@ class BatchTracker:
         )
 
     def delays(self, batch: TrackedBatch) -> bool:
-        """Whether the tuple that has just come is to be acked when the batch is complete: the tree
-        of the last phase must not be complete before."""
+        """Whether to ack the latest tuple only with the complete batch: the tree of the last phase
+        must not complete earlier."""
         is_last_phase = batch.is_committing or not (self._commits or self._senders.late())
         return is_last_phase and batch.delayed is None
 

@@ -1,9 +1,8 @@
-"""The spout that begins and commits the batches of a batch group: one task.
+"""The spout that starts and commits the batches of a batch group: one task.
 
-batches     (txid, attempt, {spout: metadata})   to all tasks of the group's spouts
-commits     (txid, attempt)                      to all tasks that commit
-successes   (txid, attempt)                      to all tasks of the group's spouts
-settled     (txid, attempt)                      to all tasks of the group's spouts: see `fail`
+batches (txid, attempt, {spout: metadata}) to all tasks of the group's spouts commits (txid,
+attempt) to all committing tasks successes (txid, attempt) to all tasks of the group's spouts
+settled (txid, attempt) to all tasks of the group's spouts: see `fail`
 """
 
 import time
@@ -36,7 +35,7 @@ BATCHES, COMMITS, SUCCESSES, SETTLED = "batches", "commits", "successes", "settl
 
 @dataclass(frozen=True)
 class CoordinatorPlan:
-    """What the coordinator of a batch group runs."""
+    """Settings of a batch group's coordinator."""
 
     group: str
     spouts: tuple[tuple[str, Any], ...]
@@ -44,7 +43,7 @@ class CoordinatorPlan:
     batches_max: int
     commits: bool
     interval_ms: int | None = None
-    """Between two batches; None: as the config says."""
+    """Pause between batches; None: the value of the config."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +56,12 @@ class MessageId:
 
     @property
     def is_commit(self) -> bool:
-        """Whether it is the tree of a commit."""
+        """Whether the tree belongs to a commit."""
         return self.stream == COMMITS
 
 
 class SpoutPart:
-    """The coordinator of one spout, and the metadata of its batches."""
+    """Coordinator of one spout, with the metadata of its batches."""
 
     def __init__(self, name: str, spout: Any, conf: dict[str, Any], context: Any) -> None:
         self.name = name
@@ -72,7 +71,7 @@ class SpoutPart:
         self._records = NumberedRecords(store, f"spout/{name}/batches", born_ms)
 
     def metadata(self, txid: int) -> Any:
-        """That of a batch, which is stored from now on."""
+        """Metadata of a batch, stored from the call on."""
         records = self._records
         previous, current = records.before(txid), records.get(txid)
         metadata = self.coordinator.initialize_transaction(txid, previous, current)
@@ -116,8 +115,8 @@ class MasterBatchCoordinator(Spout):
         interval_ms = configured if plan.interval_ms is None else plan.interval_ms
         self._interval_secs = interval_ms / 1000
         self._due = 0.0
-        # Records are numbered by the life of the coordinator: one that was frozen and replaced
-        # writes below the name of its own life, which is not read any more.
+        # Records carry the start of the coordinator's process: after a replacement, a suspended
+        # process writes under its own start, and those records are ignored.
         self._lives = NumberedRecords(
             context.get_run_store(),
             f"coordinator/{plan.group}",
@@ -133,7 +132,7 @@ class MasterBatchCoordinator(Spout):
         self._parts = [SpoutPart(name, spout, config, context) for name, spout in plan.spouts]
 
     def next_tuple(self) -> None:
-        """Begin the next batch if its time has come."""
+        """Start the next batch when due."""
         now = time.monotonic()
         if now < self._due:
             return
@@ -162,11 +161,11 @@ class MasterBatchCoordinator(Spout):
             self._perform(self.core.acked(tup_id.attempt, tup_id.is_commit))
 
     def fail(self, tup_id: MessageId) -> None:
-        """A tree has failed: its batch comes again by `next_tuple`.
+        """A tree has failed: `next_tuple` replays the batch.
 
-        What replays an outdated attempt may have been acked already, and the engine would count
-        the attempt as failed for good: a tuple of the same id, which the spouts ack, settles it.
-        It settles a success as well: spouts need not know of each.
+        The outdated attempt's trigger may have been acked, and the engine would count the attempt
+        as failed permanently: a tuple with an equal id, acked by the spouts, settles the count. A
+        success is settled as well, because spouts may ignore successes.
         """
         is_over = tup_id.stream == SUCCESSES
         if is_over or not self.core.failed(tup_id.attempt, tup_id.is_commit):

@@ -1,14 +1,14 @@
-"""Which batches are under way, which is committed next, and which come again. Pure.
+"""Scheduling of batches in progress, commits and replays. Pure.
 
-Batches begin in the order of their transaction ids, up to `batches_max` at a time, and are
-processed side by side. They are committed one after the other, in that order. If a batch fails,
-it and all batches behind it come again, each with its transaction id and the next attempt: an
-opaque spout may give them other tuples.
+Batches start in order of transaction ids, up to `batches_max` at a time, and are processed
+concurrently. Commits run one at a time, in order. If a batch fails, the batch and all later batches
+are replayed, each with its transaction id and the next attempt number: an opaque spout may emit
+different tuples.
 
 `BatchProgress` is stored before a success is announced, and reserves the first attempts of all
-batches that may begin until the next one; a replay is stored before its attempt is emitted. So a
-batch that nothing fails takes one write, a coordinator that takes over repeats a commit at most,
-and its attempts are higher than all before.
+batches startable before the next write; a replay is stored before its attempt is emitted. So a
+batch without failure needs one write, and a replacement coordinator repeats at most one commit,
+with attempt numbers above all previous attempts.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ FIRST_TXID = 1
 
 
 class BatchState(MachineState):
-    """What a batch waits for."""
+    """Next event of a batch."""
 
     PROCESSING = "its tuples are processed"
     PROCESSED = "all its tuples are processed; batches before it are not committed"
@@ -53,18 +53,17 @@ TRANSITIONS: Transitions[BatchState] = Transitions(
 
 @dataclass(frozen=True)
 class BatchProgress:
-    """What outlives the coordinator's process."""
+    """State that survives the coordinator's process."""
 
     current: int = FIRST_TXID
-    """The first batch that is not committed."""
+    """The first uncommitted batch."""
     attempts: dict[int, int] = field(default_factory=dict)
-    """Transaction id -> its newest attempt that may have been emitted, of those from `current`
-    on."""
+    """Transaction id -> newest attempt possibly emitted, from `current` on."""
 
 
 @dataclass(frozen=True)
 class SaveProgress:
-    """Store it, before what follows."""
+    """Store the progress before the following actions."""
 
     progress: BatchProgress
 
@@ -85,7 +84,7 @@ class EmitCommit:
 
 @dataclass(frozen=True)
 class AnnounceSuccess:
-    """Tell the spouts that a batch is committed."""
+    """Notify the spouts of a committed batch."""
 
     attempt: TransactionAttempt
 
@@ -106,33 +105,34 @@ class CoordinatorCore:
     """The batches of one batch group."""
 
     def __init__(self, progress: BatchProgress, batches_max: int, commits: bool) -> None:
-        """`progress`: that of the process before; `commits`: whether anything commits."""
+        """`progress`: state of the previous process; `commits`: whether the group has committing
+        bolts."""
         self._batches_max = batches_max
         self._commits = commits
         self._current = progress.current
         self._attempts = dict(progress.attempts)
         self._stored: dict[int, int] = {}
-        """The attempts of the progress that this coordinator has stored last."""
+        """Attempts in the last stored progress."""
         self._active: dict[int, _Batch] = {}
 
     @property
     def current(self) -> int:
-        """The first batch that is not committed."""
+        """The first uncommitted batch."""
         return self._current
 
     @property
     def active(self) -> list[int]:
-        """The transaction ids of the batches that are under way."""
+        """Transaction ids of batches in progress."""
         return sorted(self._active)
 
     def due(self) -> Iterator[int]:
-        """The transaction ids that may begin, the lowest first."""
+        """Transaction ids of startable batches, ascending."""
         for txid in range(self._current, self._current + self._batches_max):
             if txid not in self._active:
                 yield txid
 
     def begin(self, txid: int) -> list[Instruction]:
-        """A batch that is due begins."""
+        """Start a due batch."""
         assert txid not in self._active, f"batch {txid} is under way"
         attempt = TransactionAttempt(txid, self._attempts.get(txid, -1) + 1)
         self._attempts[txid] = attempt.attempt_id
@@ -141,8 +141,7 @@ class CoordinatorCore:
         return [EmitBatch(attempt)] if is_reserved else [self._save(), EmitBatch(attempt)]
 
     def acked(self, attempt: TransactionAttempt, is_commit: bool) -> list[Instruction]:
-        """The tree of an attempt, or of its commit, is complete; an outdated attempt's changes
-        nothing."""
+        """The tree of an attempt or of its commit is complete; outdated attempts are ignored."""
         batch = self._batch_of(attempt, is_commit)
         if batch is None:
             return []

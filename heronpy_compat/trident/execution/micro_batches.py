@@ -1,12 +1,12 @@
-"""The components of a Trident topology on an engine of micro-batches: one batch of its is one here.
+"""Components of a Trident topology on a micro-batch engine: one Trident batch per micro-batch.
 
-The transaction id is the engine's number of the micro-batch plus one. Coordinator, spouts and bolts
-run one level after the other, and a level begins when all before it is stored: what a batch has is
-the same in each repetition, and rows are all there when a report says how many they are. So nothing
-is acked, and no commit is sent: a bolt with states commits when its rows are complete, and repeats
-that under the same transaction id if its process dies before the engine has stored what it did.
+The transaction id is the engine's micro-batch number plus one. Coordinator, spouts and bolts run
+level by level; a level starts after all output of the previous level is stored: each repetition
+reads equal input, and all rows are present when a report gives their number. So acks and commit
+messages are not needed: a bolt with states commits when the rows are complete, and repeats the
+commit under an equal transaction id if the process dies before the engine stores the result.
 
-What goes wrong in a batch is raised at its end, so that the engine repeats it.
+Errors in a batch are raised at the end of the batch, so that the engine repeats the batch.
 """
 
 from typing import Any
@@ -35,18 +35,18 @@ from heronpy_compat.trident.execution.spout_executors import commits
 from heronpy_compat.trident.plan import ComponentPlan
 
 NOT_ON_SPARK = "trident.not.on.spark"
-"""In a component's config: why it cannot run there, as the end of a sentence about it."""
+"""Config key: the reason why a component cannot run on the engine, as the end of a sentence."""
 
 
 class MicroBatchCoordinator(Spout):
-    """Begins one batch of its group in each micro-batch."""
+    """Starts one batch of the group in each micro-batch."""
 
     outputs = MasterBatchCoordinator.outputs
     has_whole_batch = False
-    """It emits no more in this micro-batch."""
+    """Whether the micro-batch's output is complete."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Nothing is emitted yet, unless `__setstate__` says otherwise."""
+        """Initial state, unless restored by `__setstate__`."""
         plan: CoordinatorPlan = carried_plan(config)
         self._txid = 0
         self._emitted: TransactionAttempt | None = None
@@ -56,7 +56,7 @@ class MicroBatchCoordinator(Spout):
         self._parts = [SpoutPart(name, spout, config, context) for name, spout in plan.spouts]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What the engine saves with each batch: all else is in the records of the run."""
+        """State saved with each batch; everything else is in the run's records."""
         return {"_emitted": self._emitted}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -68,7 +68,7 @@ class MicroBatchCoordinator(Spout):
         self.has_whole_batch = False
 
     def next_tuple(self) -> None:
-        """The micro-batch before is done everywhere; begin the batch of this one."""
+        """The previous micro-batch is complete everywhere; start the next batch."""
         if self.has_whole_batch:
             return
         self._announce()
@@ -105,12 +105,12 @@ class MicroBatchCoordinator(Spout):
 
 
 class MicroBatchSpoutBolt(SpoutBolt):
-    """Emits its part of a batch; where that is stored with the batch, it is stored at once."""
+    """Emits a part of a batch; metadata stored with the batch is stored immediately."""
 
     _failure: Exception | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a spout has to remember is in the records of the run."""
+        """Empty: the spout's state is in the run's records."""
         return {}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -121,7 +121,7 @@ class MicroBatchSpoutBolt(SpoutBolt):
         self._failure = None
 
     def process(self, tup: Any) -> None:
-        """A batch, or the success of the one before."""
+        """A batch, or the success of the previous batch."""
         attempt = TransactionAttempt(tup.values[0], tup.values[1])
         self.output.begin()
         try:
@@ -147,7 +147,7 @@ class MicroBatchOperatorBolt(OperatorBolt):
     _failure: Exception | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a state has to remember it has stored when it commits."""
+        """Empty: states are stored at the commit."""
         return {}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -162,7 +162,7 @@ class MicroBatchOperatorBolt(OperatorBolt):
         self._failure = None
 
     def process(self, tup: Any) -> None:
-        """Rows, or a report; nothing more of a batch that has failed."""
+        """Rows or a report; input of a failed batch is ignored."""
         if self._failure is None:
             self._output.begin()
             try:

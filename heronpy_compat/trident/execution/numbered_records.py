@@ -1,7 +1,7 @@
-"""Records of a run by number: what a transaction left behind, for its replay or its successor.
+"""Numbered records of a run: data of a transaction for a replay or the next process.
 
-A process that was frozen and replaced may wake up and write once more. A name has the time at
-which its writer began, and the record of the youngest writer is the record.
+A suspended and replaced process may resume and write again. Record names carry the start of the
+writing process, and the record of the latest process is valid.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ class NumberedRecords:
     """The records in one folder of a run store, all read at the start."""
 
     def __init__(self, store: RunStore, folder: str, born_ms: int) -> None:
-        """`born_ms`: when this process began."""
+        """`born_ms`: start of the process."""
         self._store = store
         self._folder = folder
         self._born_ms = born_ms
@@ -35,24 +35,24 @@ class NumberedRecords:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers that have a record, ascending."""
+        """The numbers with a record, ascending."""
         return sorted(self._values)
 
     def get(self, number: int) -> Any:
-        """The record of a number, None if there is none."""
+        """The record of a number, or None."""
         return self._values.get(number)
 
     def has(self, number: int) -> bool:
-        """Whether a number has a record, which may be None."""
+        """Whether a number has a record, possibly None."""
         return number in self._values
 
     def before(self, number: int) -> Any:
-        """The record of the highest number below this one, None if there is none."""
+        """The record of the highest number below `number`, or None."""
         lower = [known for known in self._values if known < number]
         return self._values[max(lower)] if lower else None
 
     def put(self, number: int, value: Any) -> None:
-        """Keep a record; it survives this process when the call returns."""
+        """Store a record durably."""
         name = f"{number:0{_DIGITS}d}-{self._born_ms:0{_DIGITS}d}"
         self._store.write(f"{self._folder}/{name}", _pack([value]))
         self._values[number] = value

@@ -18,7 +18,7 @@ from heronpy_compat.trident.tuples import Row
 
 
 class OperatorPlan:
-    """What a bolt of operations runs."""
+    """Settings of a bolt of operations."""
 
     def __init__(
         self, component: ComponentPlan, late: dict[str, frozenset[str]], batches_max: dict[str, int]
@@ -31,7 +31,7 @@ class OperatorPlan:
 
 
 class TasksThatReport:
-    """The senders of a batch group, by the tasks that there are now."""
+    """The senders of a batch group as current task ids."""
 
     def __init__(self, plan: ComponentPlan, group: str, late: frozenset[str], context: Any) -> None:
         upstream = plan.upstream(group)
@@ -52,12 +52,12 @@ class TasksThatReport:
 
 
 class OperatorBolt(Bolt):
-    """Passes the rows of each batch through the operations, and knows when they are all there."""
+    """Applies the operations to the rows of each batch and detects complete batches."""
 
     outputs = []
     auto_fail = True
     failed_by: Exception | None = None
-    """What has failed the batch of the newest message."""
+    """Failure cause of the newest message's batch."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Set the operations up."""
@@ -69,8 +69,8 @@ class OperatorBolt(Bolt):
         return len(self._context.get_component_tasks(self._context.get_component_id()))
 
     def _set_up(self) -> None:
-        """The operations, for as many partitions as there are now. What they have of batches is
-        gone: those fail when they are committed."""
+        """Create the operations for the current number of partitions. State of open batches is
+        lost: the batches fail at the commit."""
         self.close()
         plan: OperatorPlan = carried_plan(self._config)
         self._plan = component = plan.component
@@ -166,7 +166,7 @@ class OperatorBolt(Bolt):
             self.ack(batch.delayed)
 
     def _advance(self, tracker: BatchTracker, group: str, batch: TrackedBatch, tup: Any) -> bool:
-        """Take a message in; False if its batch fails by it."""
+        """Process a message; False if the batch fails."""
         self._anchor, self.failed_by = tup, None
         try:
             arrival = self._taken(tracker, group, batch, tup)
@@ -192,7 +192,7 @@ class OperatorBolt(Bolt):
         self._output.discard()
 
     def _is_counted(self, tup: Any) -> bool:
-        """Whether it is a report or a commit, not rows."""
+        """Whether the message is a report or a commit, not rows."""
         return (tup.component, tup.stream) not in self._streams
 
     def _taken(

@@ -1,6 +1,6 @@
-"""What runs the operations of a bolt: each gets rows, and emits rows to those behind it.
+"""Processors: run the operations of a bolt; each receives rows and emits rows to its children.
 
-A processor is made when the topology is, travels to the bolt, and is set up there.
+A processor is created with the topology, serialised, and set up in the bolt.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ class ProcessorSetting:
         states: "dict[int, Any]",
         report: Report,
     ) -> None:
-        """`states`: those of the bolt by their numbers, which its processors share."""
+        """`states`: the bolt's states by number, shared by the processors."""
         self.conf = conf
         self.context = context
         self.states = states
@@ -48,7 +48,7 @@ class ProcessorSetting:
 
 
 class BatchCollector:
-    """A TridentCollector whose rows are `before` and what is emitted."""
+    """A TridentCollector that emits `before` followed by the emitted values."""
 
     def __init__(self, processor: "BatchProcessor", batch: TrackedBatch) -> None:
         self._processor = processor
@@ -67,13 +67,13 @@ class BatchCollector:
 
 
 class BatchProcessor:
-    """Base: passes its rows on unchanged."""
+    """Base class: passes rows on unchanged."""
 
     operation: Operation | None = None
 
     def set_up(self, number: int, take: Take, setting: ProcessorSetting, width: int) -> None:
-        """In the bolt, before the first batch; `number` is that of its node, `width` how many
-        values its rows have."""
+        """Set up in the bolt before the first batch; `number` is the node's, `width` the number of
+        values of its rows."""
         self.number = number
         self.report = setting.report
         self._take = take
@@ -82,7 +82,7 @@ class BatchProcessor:
             self.operation.prepare(setting.conf, setting.context)
 
     def pass_on(self, batch: TrackedBatch, row: Row) -> None:
-        """A row of this node."""
+        """Emit a row of the node."""
         if len(row) != self._width:
             name = type(self.operation or self).__name__
             raise ValueError(f"{name} made {len(row)} values for {self._width} fields: {row}")
@@ -92,7 +92,7 @@ class BatchProcessor:
         """A batch begins."""
 
     def execute(self, batch: TrackedBatch, row: Row, parent: int) -> None:
-        """A row of one of the parents."""
+        """Receive a row of one of the parents."""
         self.pass_on(batch, row)
 
     def finish(self, batch: TrackedBatch) -> None:
@@ -124,7 +124,7 @@ class EachProcessor(BatchProcessor):
 
 
 class MapProcessor(BatchProcessor):
-    """Other rows in the place of each row."""
+    """Replaces each row by other rows."""
 
     def __init__(
         self, function: Callable[[TridentTuple], Any], selection: FieldSelection, many: bool
@@ -252,14 +252,14 @@ class GroupedReducer(MultiReducer):
 
 
 class StateSpec:
-    """Which state a processor works on, and how it is made."""
+    """The state of a processor and its factory."""
 
     def __init__(self, factory: StateFactory, number: int) -> None:
         self.factory = factory
         self.number = number
 
     def state(self, setting: ProcessorSetting) -> Any:
-        """The state in this bolt, made once."""
+        """The state in the bolt, created once."""
         if self.number not in setting.states:
             context = setting.context
             component = context.topology_context.get_component_id()
@@ -276,7 +276,7 @@ class StateSpec:
 
 
 class StateProcessor(BatchProcessor):
-    """Base of those that work on a state: with all rows of a batch at its end."""
+    """Base of processors with a state: called with all rows of a batch at its end."""
 
     def __init__(
         self, spec: StateSpec, operation: StateUpdater | QueryFunction, selection: FieldSelection
@@ -305,7 +305,7 @@ class PersistProcessor(StateProcessor):
         batch.values[self.number].append(self._selection.tuple_of(row))
 
     def finish(self, batch: TrackedBatch) -> None:
-        """See BatchProcessor; a batch without rows here changes nothing."""
+        """See BatchProcessor; a batch without rows leaves the state unchanged."""
         tuples, txid = batch.values[self.number], batch.attempt.txid
         discard = getattr(self._state, "discard_attempt", None)
         is_undone = discard is not None and discard(txid)

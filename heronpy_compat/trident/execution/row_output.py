@@ -1,4 +1,4 @@
-"""How rows leave a task: in messages of many rows, counted for each task and batch."""
+"""Output of rows: messages of many rows, counted per task and batch."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,13 +9,12 @@ from heronpy_compat.trident.plan import ComponentPlan, DataStream
 from heronpy_compat.trident.tuples import Row
 
 ROWS_MAX = 200
-"""Of one message: enough that its cost is that of its rows, few enough that it is not a large
-one."""
+"""Rows per message: enough to amortise the message's cost, few enough for a small message."""
 ATTEMPT_FIELDS = ["txid", "attempt"]
 
 
 def reports_stream(group: str) -> str:
-    """The stream of a batch group on which a task says how many messages it has sent."""
+    """The stream of a batch group for reports of message counts."""
     return f"reports-{group}"
 
 
@@ -28,7 +27,8 @@ def streams_of(plan: ComponentPlan) -> list[Stream]:
 
 
 class RowOutput:
-    """The output of one task. What is put is sent by `flush`, anchored to the tuple of then."""
+    """The output of one task. Rows passed to `put` are sent by `flush`, anchored to the current
+    tuple."""
 
     def __init__(self, bolt: Any, plan: ComponentPlan, context: Any) -> None:
         self._bolt = bolt
@@ -42,7 +42,7 @@ class RowOutput:
         self.begin()
 
     def begin(self) -> None:
-        """Before each message: the tasks may be others, as the topology was scaled."""
+        """Called before each message: scaling may have changed the tasks."""
         tasks_of = self._context.get_component_tasks
         names = {self._context.get_component_id(), *(each.target for each in self._plan.outputs)}
         tasks = {name: tasks_of(name) for name in names}
@@ -54,7 +54,7 @@ class RowOutput:
     def put(
         self, streams: Iterable[DataStream], batch: TrackedBatch, row: Row, anchor: Any
     ) -> None:
-        """A row of a node, for each stream that begins there."""
+        """Add a row of a node to each stream of the node."""
         for stream in streams:
             tasks = self._tasks[stream.target]
             for partition in stream.partitioner.partitions(row, batch.attempt, len(tasks)):
@@ -70,17 +70,16 @@ class RowOutput:
         batch.sent[task] = batch.sent.get(task, 0) + 1
 
     def flush(self, batch: TrackedBatch, anchor: Any) -> None:
-        """Send what was put."""
+        """Send the collected rows."""
         for stream, task in list(self._rows):
             self._send(stream, task, batch, anchor)
 
     def discard(self) -> None:
-        """What was put belongs to a batch that has failed."""
+        """Discard the collected rows of a failed batch."""
         self._rows.clear()
 
     def report(self, group: str, batch: TrackedBatch, anchor: Any) -> None:
-        """The batch has no more rows from here: tell each task that reads how many messages it
-        has to have."""
+        """End of a batch's rows: report its number of messages to each reading task."""
         for component in sorted(self._plan.downstream(group)):
             for task in self._tasks[component]:
                 values = [*batch.attempt, batch.sent.get(task, 0)]

@@ -1,8 +1,8 @@
-"""What runs each kind of spout: in the coordinator's task, and in the spout's own tasks.
+"""Execution of each kind of spout, in the coordinator's task and in the spout's tasks.
 
-Metadata of a batch is stored before or after its tuples are emitted, as the kind needs it:
+Metadata of a batch is stored before or after its tuples are emitted, depending on the kind:
 
-    transactional   with the first attempt; each later one is by the same metadata
+    transactional   with the first attempt; each later attempt uses the stored metadata
     opaque          when the batch is committed; until then each attempt has its own
 """
 
@@ -24,16 +24,15 @@ from heronpy_compat.trident.spouts import (
 
 
 class SpoutExecutor(Protocol):
-    """The part of a spout in one of its tasks."""
+    """Execution of a spout in one of its tasks."""
 
     def emit_batch(
         self, attempt: TransactionAttempt, metadata: Any, collector: TridentCollector
     ) -> None:
-        """Emit this task's part of an attempt."""
+        """Emit the task's part of an attempt."""
 
     def commit(self, attempt: TransactionAttempt) -> None:
-        """The batch is being committed; FailedException if this task has not emitted that
-        attempt."""
+        """Commit the batch; FailedException if the task has not emitted the attempt."""
 
     def success(self, attempt: TransactionAttempt) -> None:
         """The batch is committed."""
@@ -43,7 +42,7 @@ class SpoutExecutor(Protocol):
 
 
 class _OfPartitions(BatchCoordinator):
-    """Which partitions a batch has; a replay of a transactional one has the same."""
+    """Partitions of a batch; a replay of a transactional batch has equal partitions."""
 
     def __init__(self, coordinator: Any, is_opaque: bool) -> None:
         self._inner = coordinator
@@ -145,7 +144,7 @@ class _GeneralExecutor:
 
 
 class _Partitions:
-    """The partitions of this task, and the records of each."""
+    """The partitions of the task, with the records of each."""
 
     def __init__(self, name: str, emitter: Any, context: Any) -> None:
         self._name = name
@@ -164,16 +163,16 @@ class _Partitions:
         self._seen = seen
         ordered: Sequence[Any] = self._emitter.get_ordered_partitions(metadata)
         self.mine = list(ordered[index :: len(tasks)])
-        # Another task may have had some of them meanwhile: what it has stored is read again.
+        # A partition may have moved from a different task: read the stored records again.
         self._records.clear()
         self._emitter.refresh_partitions(self.mine)
 
     def records(self, partition: Any) -> NumberedRecords:
-        """What is stored of a partition."""
+        """Read the records of a partition."""
         return self.records_named(partition_name(partition))
 
     def records_named(self, name: str) -> NumberedRecords:
-        """What is stored of the partition of that name."""
+        """The records of the partition with the name."""
         if name not in self._records:
             self._records[name] = NumberedRecords(
                 self._context.get_run_store(),
@@ -212,7 +211,7 @@ class _TransactionalExecutor:
             if (stored := records.get(txid)) is not None:
                 self._emitter.emit_partition_batch(attempt, collector, partition, stored[0])
         elif records.numbers and records.numbers[-1] > txid:
-            # A later batch has been made behind the one before: it has what this one would have.
+            # A later batch was emitted after the previous batch, in place of the current batch.
             records.put(txid, None)
         else:
             last = self._last(records, txid)

@@ -61,7 +61,7 @@ class WindowProcessor(BatchProcessor):
         batch.values[self.number].append(self._selection.row_of(row))
 
     def finish(self, batch: TrackedBatch) -> None:
-        """See BatchProcessor; windows are stored before what comes of them goes on."""
+        """See BatchProcessor; windows are stored before their results are emitted."""
         txid, rows = batch.attempt.txid, batch.values[self.number]
         ended = self._contents.take(txid, rows, round(time.time() * 1000))
         if isinstance(self._store, InMemoryWindowsStore):
@@ -85,7 +85,7 @@ class WindowProcessor(BatchProcessor):
 
 
 def _run_of(store: WindowsStore, context: Any, component: str) -> str:
-    """A word of this run, which no other run of the topology has."""
+    """A random word that identifies the run of the topology."""
     run_store, born_ms = context.get_run_store(), context.get_incarnation().born_ms
     if isinstance(store, InMemoryWindowsStore):
         store.keep(NumberedRecords(run_store, f"windows/{component}", born_ms))

@@ -1,16 +1,16 @@
-"""The three kinds of map states: what a batch that is replayed does to them.
+"""The three kinds of map states: effects of a replayed batch.
 
-    TransactionalMap      value and txid: a batch that was applied is skipped, so it has to have the
-                          same tuples in each attempt
-    OpaqueMap             value, value before, and txid: a batch that was applied is applied again,
-                          to the value before, so its tuples may be others
-    NonTransactionalMap   the value: a batch that was applied is applied once more
+    TransactionalMap      value and txid: an applied batch is skipped, so each attempt must have
+                          equal tuples
+    OpaqueMap             value, previous value and txid: an applied batch is applied again, to
+                          the previous value, so tuples of attempts may differ
+    NonTransactionalMap   the value: an applied batch is applied once more
 
-The attempts of an opaque batch may have other keys, too. Those that a failed attempt has written
-are set back before the next one; which they are is in a journal, as most databases cannot tell.
+The attempts of an opaque batch may also differ in their keys. Keys written by a failed attempt are
+reset before the next attempt; a journal lists the keys, as most databases cannot.
 
-Batches are committed in the order of their txids. Within one batch a key that is updated twice
-has the first update below the second one.
+Batches are committed in order of their txids. A key's second update within a batch builds on the
+first update.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ GLOBAL_KEY = ("$GLOBAL$",)
 
 @dataclass(frozen=True, slots=True)
 class TransactionalValue:
-    """A value and the transaction that wrote it."""
+    """A value and its writing transaction."""
 
     txid: int | None
     val: Any
@@ -41,14 +41,14 @@ class TransactionalValue:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueValue:
-    """A value, the transaction that wrote it, and the value before that."""
+    """A value, its writing transaction and the previous value."""
 
     curr_txid: int | None
     curr: Any
     prev: Any = None
 
     def base_of(self, txid: int | None) -> Any:
-        """What an update by a transaction begins with; TridentError for one that is behind."""
+        """Base value of a transaction's update; TridentError for an outdated transaction."""
         if txid is None or self.curr_txid is None or self.curr_txid < txid:
             return self.curr
         if self.curr_txid == txid:
@@ -56,12 +56,12 @@ class OpaqueValue:
         raise TridentError(f"transaction {txid} is behind the state's {self}")
 
     def updated(self, txid: int | None, value: Any) -> "OpaqueValue":
-        """With a value that a transaction gives it."""
+        """The record with a new value of the transaction."""
         return OpaqueValue(txid, value, self.base_of(txid))
 
 
 class _BatchMap(MapState):
-    """Reads each key once in a batch: a second update of it begins with the first one's value."""
+    """Reads each key once per batch: a second update starts from the first update's value."""
 
     def __init__(self, backing: IBackingMap) -> None:
         self.backing = backing
@@ -69,7 +69,7 @@ class _BatchMap(MapState):
         self._written: dict[tuple[Any, ...], Any] = {}
         """Stored values by key, of the batch that is being committed."""
         self.journal: KeysOfBatch | None = None
-        """None: the keys of failed attempts stay as they are."""
+        """None: keys of failed attempts remain."""
 
     @classmethod
     def build(cls, backing: IBackingMap) -> "_BatchMap":
@@ -131,13 +131,14 @@ class _BatchMap(MapState):
             self.backing.multi_put(list(changed), list(changed.values()))
 
     def _note_keys(self, keys: list[tuple[Any, ...]]) -> None:
-        """They are written next."""
+        """Record the keys before the write."""
 
     def _value_of(self, stored: Any) -> Any:
         raise NotImplementedError
 
     def _updated(self, stored: Any, update: Update, is_written: bool) -> Any:
-        """What is stored after an update; `is_written`: this batch has written it already."""
+        """The record after an update; `is_written`: whether the batch has already written the
+        key."""
         raise NotImplementedError
 
     def _put(self, stored: Any, value: Any) -> Any:
@@ -158,7 +159,7 @@ class NonTransactionalMap(_BatchMap):
 
 
 class TransactionalMap(_BatchMap):
-    """Values with their transaction: a batch counts once if its attempts have the same tuples."""
+    """Values with their transaction: exactly-once if the attempts of a batch have equal tuples."""
 
     def _value_of(self, stored: Any) -> Any:
         return stored.val
@@ -175,7 +176,7 @@ class TransactionalMap(_BatchMap):
 
 
 class OpaqueMap(_BatchMap):
-    """Values with the one before: a batch counts once, whichever tuples its attempts have."""
+    """Values with the previous value: exactly-once for any tuples of the attempts."""
 
     def discard_attempt(self, txid: int) -> bool:
         """See State."""
@@ -210,7 +211,7 @@ class OpaqueMap(_BatchMap):
 
 
 class SnapshottableMap(MapState, Snapshottable, ITupleCollection):
-    """A map state that is a single value as well: that of a key of its own."""
+    """A map state that is also a single value: the value of a reserved key."""
 
     def __init__(self, states: MapState, global_key: Key = GLOBAL_KEY) -> None:
         self.states = states

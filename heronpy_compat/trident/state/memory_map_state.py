@@ -1,9 +1,9 @@
-"""A map in memory whose changes are recorded batch by batch, so that it outlives its process.
+"""In-memory map that records changes per batch and so survives its process.
 
     state/BOLT/NUMBER/INDEX-of-TOTAL/TXID    (is_whole, [[key, stored value], …])
 
-A record has what one batch has changed, or the whole map: that takes the place of all before it,
-as soon as the changes since the last one are as many as the map has keys.
+A record has the changes of one batch, or the whole map. A whole map replaces all earlier records,
+and is written when the changes since the last whole map are as many as the map's keys.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -39,7 +39,7 @@ class RecordedMap:
         self._changed: dict[tuple[Any, ...], None] = {}
         self._rows_since_whole = 0
         self._newest = 0
-        """The newest transaction that has written an opaque value."""
+        """The newest transaction that wrote an opaque value."""
         for number in records.numbers:
             is_whole, rows = records.get(number)
             if is_whole:
@@ -62,7 +62,7 @@ class RecordedMap:
             self._changed[tuple(key)] = None
 
     def keys_of(self, txid: int) -> list[Key]:
-        """See KeysOfBatch: each value says who has written it."""
+        """See KeysOfBatch: each value carries its writer."""
         if txid > self._newest:
             return []
         return [
@@ -75,11 +75,11 @@ class RecordedMap:
         """See KeysOfBatch."""
 
     def all_keys(self) -> list[tuple[Any, ...]]:
-        """All keys, for a state that is listed."""
+        """All keys, for a listed state."""
         return list(self._values)
 
     def record(self, txid: int) -> None:
-        """Keep what has changed since the last time."""
+        """Record the changes since the last call."""
         if not self._changed:
             return
         before = self._records.numbers
@@ -113,10 +113,10 @@ def _stored(form: _Row) -> Any:
 
 
 class MemoryMapState(SnapshottableMap):
-    """A state in memory, opaque as in Storm unless its factory says otherwise.
+    """An in-memory state, opaque as in Storm unless the factory sets another kind.
 
-    It survives the death of its process: `commit` records what the batch has changed. Storm's
-    loses its values with the worker.
+    The state survives its process: `commit` records the batch's changes. Storm's state is lost with
+    the worker.
     """
 
     Factory: ClassVar[Callable[..., StateFactory]]
@@ -154,7 +154,7 @@ class MemoryMapState(SnapshottableMap):
 
 @dataclass(frozen=True)
 class MemoryMapStateFactory(StateFactory):
-    """Makes MemoryMapStates; Storm calls it `MemoryMapState.Factory`."""
+    """Creates MemoryMapStates; Storm's name is `MemoryMapState.Factory`."""
 
     kind: str = "opaque"
 
@@ -179,4 +179,4 @@ class MemoryMapStateFactory(StateFactory):
 
 MemoryMapState.Factory = MemoryMapStateFactory
 STATE_NAME = "trident.state.name"
-"""In the config that a factory gets: which state of the topology it makes, the same in each run."""
+"""Number of the factory's state within the topology, equal in each run."""

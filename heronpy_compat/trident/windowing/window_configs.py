@@ -1,7 +1,7 @@
-"""How long windows are and how often one ends (org.apache.storm.trident.windowing.config). Pure.
+"""Window lengths and slides (org.apache.storm.trident.windowing.config). Pure.
 
-A window ends behind every `slide` tuples, or `slide` milliseconds after the last one; it has the
-tuples of its length before that. Both are a matter of one partition.
+A window ends after every `slide` tuples, or `slide` milliseconds after the previous end, and covers
+the preceding length. Both are counted per partition.
 """
 
 from collections.abc import Sequence
@@ -15,20 +15,20 @@ from heronpy_compat.trident.errors import TridentError
 
 
 class WindowPosition(Struct, frozen=True):
-    """Where the windows of a partition stand, behind a batch. Tuples are numbered from 0 on."""
+    """Position of a partition's windows after a batch. Tuples are numbered from 0."""
 
     first: int = 0
-    """The oldest tuple that a window still needs."""
+    """The oldest tuple needed by a window."""
     end: int = 0
     """The number of the next tuple."""
     fired: int = 0
-    """How many windows have ended."""
+    """Number of ended windows."""
     due_ms: int | None = None
-    """When the next one ends; None by count, and before the first batch."""
+    """End of the next window; None for count windows, and before the first batch."""
 
 
 class EndedWindow(Struct, frozen=True):
-    """A window that has ended: its tuples are those from `begin` to before `end`."""
+    """An ended window: tuples from `begin` (inclusive) to `end` (exclusive)."""
 
     number: int
     begin: int
@@ -36,7 +36,7 @@ class EndedWindow(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """How many tuples it has."""
+        """Number of tuples."""
         return self.end - self.begin
 
 
@@ -60,7 +60,7 @@ def _checked(what: str, length: int, slide: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CountWindows:
-    """The last `length` tuples, behind every `slide` of them."""
+    """The last `length` tuples, after every `slide` tuples."""
 
     length: int
     slide: int
@@ -84,11 +84,11 @@ class CountWindows:
 
 @dataclass(frozen=True, slots=True)
 class DurationWindows:
-    """The tuples of the last `length` milliseconds, every `slide` milliseconds; a window without
-    tuples does not count.
+    """The tuples of the last `length` milliseconds, every `slide` milliseconds; empty windows are
+    skipped.
 
-    A tuple that comes in the millisecond in which a window ends is in the next one. Storm drops it
-    from both.
+    A tuple that arrives in the millisecond of a window's end belongs to the next window. Storm
+    drops such a tuple from both windows.
     """
 
     length: int
@@ -100,7 +100,7 @@ class DurationWindows:
     def behind(
         self, position: WindowPosition, times_ms: Sequence[int], added: int, now_ms: int
     ) -> tuple[WindowPosition, list[EndedWindow]]:
-        """See TridentWindows. What has ended by now is without the tuples of this batch, which come
+        """See TridentWindows. Windows ended by now exclude the current batch, whose tuples arrive
         now."""
         due = now_ms + self.slide if position.due_ms is None else position.due_ms
         kept = 0
@@ -121,7 +121,7 @@ class DurationWindows:
 
 
 def milliseconds_of(duration: Any) -> int:
-    """A timedelta, or one of the classes called Duration; TridentError for anything else."""
+    """Convert a timedelta or a Duration; TridentError for any other type."""
     if isinstance(duration, timedelta):
         return round(duration / timedelta(milliseconds=1))
     is_count = getattr(duration, "is_count", False)
@@ -141,7 +141,7 @@ class SlidingCountWindow:
 
 
 class TumblingCountWindow:
-    """`of(length)`: `length` tuples after the other."""
+    """`of(length)`: tumbling windows of `length` tuples."""
 
     @staticmethod
     def of(length: int) -> CountWindows:
@@ -159,7 +159,7 @@ class SlidingDurationWindow:
 
 
 class TumblingDurationWindow:
-    """`of(length)`: the tuples of `length` after the other."""
+    """`of(length)`: tumbling windows of duration `length`."""
 
     @staticmethod
     def of(length: Any) -> DurationWindows:

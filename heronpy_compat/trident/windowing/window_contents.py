@@ -4,8 +4,8 @@
     NAME|partitions    their number
     NAME|tuple|NUMBER  [when it came, values]
 
-What the newest batch has changed can be undone, as with an opaque state: a replay goes on from the
-position before it, by the time of its first attempt, so that it ends the same windows.
+Changes of the newest batch can be undone, as in an opaque state: a replay starts from the position
+before the batch, with the time of its first attempt, and so ends equal windows.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from heronpy_compat.trident.windowing.window_configs import TridentWindows, Wind
 from heronpy_compat.trident.windowing.window_stores import WindowsStore
 
 _Kept = tuple[int, Row]
-"""When a tuple came, and its values."""
+"""Arrival time and values of a tuple."""
 
 
 class WindowContents:
@@ -27,8 +27,9 @@ class WindowContents:
     def __init__(
         self, windows: TridentWindows, store: WindowsStore, name: str, run: str, partitions: int
     ) -> None:
-        """`run`: a word of this run of the topology, whose transactions begin at 1; TridentError if
-        the number of partitions has changed, as tuples of other partitions would be missing."""
+        """`run`: a word that identifies the run of the topology, whose transactions start at 1;
+        TridentError if the number of partitions has changed, because tuples of other partitions
+        would be missing."""
         self._windows = windows
         self._store = store
         self._name = name
@@ -37,7 +38,7 @@ class WindowContents:
         self._txid, self._now_ms = 0, 0
         self._before = self._behind = WindowPosition()
         self._oldest = 0
-        """The first tuple that is stored."""
+        """The first stored tuple."""
         self._kept: list[_Kept] = []
         """From `_before.first` on."""
         self._load()
@@ -60,7 +61,7 @@ class WindowContents:
         run, txid, now_ms, before, behind = stored
         self._now_ms, self._behind = now_ms, WindowPosition(*behind)
         self._oldest = WindowPosition(*before).first
-        # A run after this one begins with other transactions: it goes on behind the last batch.
+        # The next run starts with new transaction ids and continues after the last batch.
         self._before = WindowPosition(*before) if run == self._run else self._behind
         self._txid = txid if run == self._run else 0
         keys = [self._key(number) for number in range(self._before.first, self._behind.end)]
@@ -107,7 +108,7 @@ class WindowContents:
         positions = [list(structs.astuple(position)) for position in (before, behind)]
         position = [self._run, txid, now_ms, *positions]
         self._store.put_all({**tuples, f"{self._name}|position": position})
-        # They are needed until the position is stored that does without them.
+        # The tuples are needed until a position without them is stored.
         self._store.remove_all([self._key(number) for number in gone])
         self._txid, self._now_ms = txid, now_ms
         self._before, self._behind, self._kept = before, behind, kept

@@ -7,11 +7,11 @@ from heronpy_compat.trident.execution.numbered_records import NumberedRecords
 
 
 class WindowsStore:
-    """Values by texts: of a database, say. What a method has written is durable when it returns;
+    """Storage of values by text keys, e.g. a database. Writes are durable when a method returns;
     values are lists that tuples can carry."""
 
     def get(self, key: str) -> Any:
-        """The value of a key, None if there is none."""
+        """The value of a key, or None."""
         raise NotImplementedError(f"{type(self).__name__} must define get(self, key)")
 
     def get_many(self, keys: Sequence[str]) -> list[Any]:
@@ -23,12 +23,12 @@ class WindowsStore:
         raise NotImplementedError(f"{type(self).__name__} must define put(self, key, value)")
 
     def put_all(self, entries: Mapping[str, Any]) -> None:
-        """Set values, the last one when all before it are set."""
+        """Set values, the last value after all others."""
         for key, value in entries.items():
             self.put(key, value)
 
     def remove(self, key: str) -> None:
-        """Remove a key, if it is there."""
+        """Remove a key, if present."""
         raise NotImplementedError(f"{type(self).__name__} must define remove(self, key)")
 
     def remove_all(self, keys: Iterable[str]) -> None:
@@ -41,7 +41,7 @@ class WindowsStore:
 
 
 class WindowsStoreFactory:
-    """Makes the store of one partition of one window."""
+    """Creates the store of one partition of one window."""
 
     def create(self, conf: dict[str, Any]) -> WindowsStore:
         """Called once in each process."""
@@ -49,8 +49,8 @@ class WindowsStoreFactory:
 
 
 class InMemoryWindowsStore(WindowsStore):
-    """One in memory, whose changes are recorded batch by batch, so that it outlives its process;
-    Storm's is lost with its worker."""
+    """In-memory store that records changes per batch and so survives its process; Storm's is lost
+    with its worker."""
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
@@ -59,7 +59,7 @@ class InMemoryWindowsStore(WindowsStore):
         self._entries_since_whole = 0
 
     def keep(self, records: NumberedRecords) -> None:
-        """Go on with what is recorded, and record what is written."""
+        """Restore the recorded values, and record later writes."""
         self._records = records
         for number in records.numbers:
             is_whole, entries, removed = records.get(number)
@@ -90,8 +90,8 @@ class InMemoryWindowsStore(WindowsStore):
         return list(self._values)
 
     def record(self, txid: int) -> None:
-        """Keep what a batch has changed. A record of all takes the place of those before it, as
-        soon as the changes since the last one are as many as there are values."""
+        """Record a batch's changes. A record of all values replaces the earlier records, and is
+        written when changes since the last full record equal the values in number."""
         if self._records is None or not self._changed:
             return
         is_repeated = self._records.has(txid)
