@@ -1,4 +1,4 @@
-"""A component that is told where batches begin and end, on engines that repeat whole batches."""
+"""Callbacks at the start and end of a batch, on engines that repeat whole batches."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,7 +16,7 @@ class BatchAware(Protocol):
     """
 
     def begin_batch(self, batch_id: int) -> Any:
-        """Batch `batch_id`, counting from 0, begins."""
+        """Batch `batch_id`, counted from 0, starts."""
 
     def end_batch(self) -> Any:
         """All tuples of the batch are processed: its effects have to be durable on return."""

@@ -1,4 +1,4 @@
-"""From a dotted path to its class, in the process that runs it."""
+"""Loading of a class by dotted path, in the process that runs the class."""
 
 import importlib
 import pickle
@@ -54,7 +54,7 @@ def load_grouping(custom: bytes) -> ICustomGrouping:
 
 
 def _module_and_rest(names: list[str]) -> tuple[ModuleType, list[str]]:
-    """The module of the longest prefix that is one, and the names left over for the class."""
+    """The module of the longest importable prefix, and the remaining names for the class."""
     for count in range(len(names) - 1, 0, -1):
         module = _module(".".join(names[:count]))
         if module is not None:
@@ -63,13 +63,14 @@ def _module_and_rest(names: list[str]) -> tuple[ModuleType, list[str]]:
 
 
 def _module(name: str) -> ModuleType | None:
-    """The module, or None if there is none of that name; ComponentError if its import raises."""
+    """The module, or None if not found; ComponentError if the import raises."""
     try:
-        # A file without a main block submits its topology wherever it is imported.
+        # A file without a main block submits its topology on every import.
         with capture_submissions():
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        # Missing may be the module itself or a package above it; any other is its own import.
+        # Only the module itself or a package above may be missing; a different name is a failed
+        # import inside the module.
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             return None
         raise ComponentError(f"module {name} cannot be imported: {format_error(error)}") from error

@@ -1,4 +1,4 @@
-"""`python FILE ARGS…` of a file that submits its topology: it runs as `heronpy run FILE` would."""
+"""`python FILE ARGS…` with a file that submits a topology: runs like `heronpy run FILE`."""
 
 import atexit
 import os
@@ -20,7 +20,7 @@ def program() -> str | None:
 
 
 _unused: list[str] = []
-"""Topology classes of the program of which nothing has asked for yet."""
+"""Topology classes of the program that were never used."""
 
 
 def defined(name: str) -> None:
@@ -33,14 +33,14 @@ def defined(name: str) -> None:
 
 
 def used() -> None:
-    """Something has asked for a topology: the program knows what it does."""
+    """Mark a topology as used: the program decides how the topology runs."""
     if _unused:
         _unused.clear()
         atexit.unregister(_tell_unused)
 
 
 def _tell_unused() -> None:
-    if _unused and not hasattr(sys, "last_value"):  # its own error says enough
+    if _unused and not hasattr(sys, "last_value"):  # the error of the program is sufficient
         file, name = display_path(sys.argv[0]), _unused[-1]
         print(
             f"{file} defines topology {name} and does not run it: start it with `heronpy run"
@@ -50,7 +50,7 @@ def _tell_unused() -> None:
 
 
 def report_errors_in_one_line() -> None:
-    """What is wrong with a topology is one line with its place, also in `python FILE`."""
+    """Report a topology error as one line with its location, also under `python FILE`."""
     if program() is None or sys.excepthook is not sys.__excepthook__:
         return
 
@@ -72,7 +72,7 @@ def run(topology: str) -> NoReturn:
             "the topology with `heronpy run FILE`"
         )
     words = [
-        # -P: the working directory is no place for modules of ours.
+        # -P: modules in the working directory must not shadow heronpy's.
         *(sys.executable, "-P", "-m", "heron_cli", "run", "--program"),
         *("-n", topology, display_path(file), "--", *sys.argv[1:]),
     ]

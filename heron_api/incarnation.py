@@ -1,21 +1,21 @@
-"""Which process of a task it is that writes something outside."""
+"""Identity of a task's process, for components that write to external systems."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Incarnation:
-    """One of the processes that serve a task, one after the other.
+    """One of the successive processes of a task.
 
-    A process that is frozen (SIGSTOP, a suspended host) is replaced, and may wake up later: then
-    there are two, and the older one must not write any more.
+    A suspended process (SIGSTOP, a suspended host) is replaced, and may resume later: of two
+    processes of a task, the older process must stop writing.
     """
 
     run: str = ""
-    """Tells a run of a topology from all others, also from those of its name; a run that resumes
-    has the same. Empty where a process is never replaced."""
+    """Identifies a run of a topology, among all runs of the name; a resumed run keeps the value.
+    Empty if the engine never replaces a process."""
     born_ms: int = 0
-    """When the process began, by its host's clock: a replacement begins later. Hosts' clocks that
-    differ by more than that cost a few restarts of the replacement, until it is the younger one."""
+    """Start of the process by the host's clock: a replacement starts later. If hosts' clocks
+    differ by more than the delay, the replacement is restarted until its start is later."""
     repeats_batches: bool = False
-    """Whether the engine runs whole batches, and those that fail again: `run` is its checkpoint."""
+    """Whether the engine runs and repeats whole batches; `run` is then the checkpoint."""

@@ -39,16 +39,15 @@ def is_interactive() -> bool:
 
 
 def run(topology: TopologySpec) -> None:
-    """Run it to its end, what it says goes to stdout; an interrupt stops it as Ctrl-C does.
+    """Run to the end with output on stdout; an interrupt stops the run like Ctrl-C.
 
-    HeronError with the exit code, if that is not 0; TopologyError naming a class that cannot be
-    sent.
+    HeronError with a non-zero exit code; TopologyError naming a class that cannot be sent.
     """
     with tempfile.TemporaryDirectory(prefix="heronpy-prompt-") as folder:
         file = os.path.join(folder, "prompt.py")
         Path(file).write_text(file_text(topology), "utf-8")
         words = [sys.executable, "-P", "-m", "heron_cli", "run", "-n", topology.name, file]
-        # A notebook shows what its own process writes to sys.stdout.
+        # A notebook displays only output written to its own sys.stdout.
         process = subprocess.Popen(
             words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
         )
@@ -65,13 +64,15 @@ def _shown(process: subprocess.Popen[str]) -> int:
                 for line in process.stdout:
                     print(line, end="", flush=True)
                 return process.wait()
-            except KeyboardInterrupt:  # it gets one, too, and says what it waits for
+            except (
+                KeyboardInterrupt
+            ):  # the child receives the interrupt as well, and reports what delays the end
                 continue
 
 
 def file_text(topology: TopologySpec) -> str:
-    """The file that submits it; TopologyError naming a topology that cannot be sent."""
-    import cloudpickle  # only prompts need it
+    """The submitting file; TopologyError naming a topology that cannot be sent."""
+    import cloudpickle  # used by prompts only
 
     names = [(component, name_by_value(component.class_path)) for component in topology.components]
     classes = {name: load_class(each.class_path) for each, name in names if name is not None}

@@ -1,4 +1,4 @@
-"""What a user's method is: a function, a generator whose yields are emits, a coroutine, or both."""
+"""Shapes of user methods: functions, generators (each yield emits), coroutines, or both."""
 
 import ast
 import functools
@@ -17,29 +17,29 @@ from heron_core.errors import ComponentError
 Method = Callable[..., Any]
 T = TypeVar("T")
 SendBolt = Callable[[Emission, Any], None]
-"""Emits what was yielded for a tuple."""
+"""Emits the yielded values for a tuple."""
 SHOWN = 60
-"""Characters of a value that was returned."""
+"""Characters of a returned value in a message."""
 
 
 class MethodShapeError(ComponentError):
-    """A method is a coroutine, or yields, where nothing would run it."""
+    """A method is a coroutine or a generator where the engine expects a plain method."""
 
 
 def is_async(method: Any) -> bool:
-    """Whether a call of it has to be awaited."""
+    """Whether a call must be awaited."""
     found = _called(method)
     return inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found)
 
 
 def yields(method: Any) -> bool:
-    """Whether its yields are emits."""
+    """Whether yields are emits."""
     found = _called(method)
     return inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(found)
 
 
 def _called(method: Any) -> Any:
-    """The function that a call runs: of an object that is callable, its class's `__call__`."""
+    """The function behind a callable: for an object, `__call__` of its class."""
     found = method
     while isinstance(found, functools.partial):
         found = found.func
@@ -50,8 +50,9 @@ def _called(method: Any) -> Any:
 
 
 def refusal(what: str, method: Any, may_yield: bool = False) -> str | None:
-    """Why the library cannot call a function or method, as one line with its place; None if it
-    can. `what` it is, for people; `may_yield`: its yields are taken as a list of values."""
+    """The reason why a function or method cannot be called by the library, as one line with its
+    location; None for a callable shape. `what` describes the function; `may_yield`: yields are
+    taken as a list of values."""
     if is_async(method):
         return (
             f"{location_of(method)}{what} is `async def`, but the engine does not await its "
@@ -67,7 +68,7 @@ def refusal(what: str, method: Any, may_yield: bool = False) -> str | None:
 def refuse_methods(
     what: str, thing: Any, names: Iterable[str], yielding: Sequence[str] = ()
 ) -> None:
-    """MethodShapeError for the first method of an object that the library cannot call; those of
+    """MethodShapeError for the first method of an object with a wrong shape; methods in
     `yielding` may be generators."""
     for name in names:
         problem = refusal(f"{what}.{name}", getattr(thing, name, None), name in yielding)
@@ -76,7 +77,7 @@ def refuse_methods(
 
 
 def location_of(method: Any) -> str:
-    """`FILE:LINE: ` of a function of the user's; empty if that cannot be told."""
+    """`FILE:LINE: ` of a user's function; empty if unknown."""
     found = _called(method)
     try:
         file, (_, line) = inspect.getsourcefile(found), inspect.getsourcelines(found)
@@ -86,14 +87,14 @@ def location_of(method: Any) -> str:
 
 
 def emission_of(value: Any) -> Emission:
-    """What was yielded: an Emission, the values of a tuple as a list or tuple, or one value."""
+    """A yielded value: an Emission, the values of a tuple as a list or tuple, or one value."""
     if isinstance(value, Emission):
         return value
     return Emission(value if isinstance(value, (list, tuple)) else [value])
 
 
 def generating(process: Method, send: SendBolt) -> Callable[[Any], None]:
-    """`process` of a bolt that yields."""
+    """`process` of a bolt with yields."""
 
     def run(tup: Any) -> None:
         yielded: Iterator[Any] | None = process(tup)
@@ -105,7 +106,7 @@ def generating(process: Method, send: SendBolt) -> Callable[[Any], None]:
 
 
 async def yielded_by(yielded: AsyncIterator[Any] | None, tup: Any, send: SendBolt) -> None:
-    """Emits what `process` yields for a tuple, of a bolt where it is an async generator."""
+    """Emits the yields of `process`, for a bolt with an async generator."""
     if yielded is not None:
         async for value in yielded:
             if value is not None:
@@ -113,8 +114,8 @@ async def yielded_by(yielded: AsyncIterator[Any] | None, tup: Any, send: SendBol
 
 
 def refuse_returned(method: Method, value: Any, name: str = "process") -> None:
-    """ComponentError: nothing is sent of what `process` or `next_tuple` returns, so it would be
-    lost. True and False are no values of a tuple; Storm's users end a call by them."""
+    """ComponentError: values returned by `process` or `next_tuple` are not sent, and would be
+    lost. True and False are accepted, because Storm's users return them."""
     if isinstance(value, bool):
         return
     if isinstance(value, _UNRUN):
@@ -131,7 +132,7 @@ RETURNED = (
 
 _AWAITABLE = (CoroutineType, AsyncGeneratorType)
 _UNRUN = (*_AWAITABLE, GeneratorType)
-"""What a call returns whose code has not begun."""
+"""A call's result whose code has not started."""
 _WORDS = {CoroutineType: "a coroutine, which is not awaited",
           AsyncGeneratorType: "an async generator, which is not awaited",
           GeneratorType: "a generator, whose body has not run"}  # fmt: skip
@@ -143,15 +144,15 @@ _FUNCTION = "return values, of coroutines by asyncio.run(…), or use a bolt wit
 
 
 def refuse_coroutine(method: Method, result: Any) -> None:
-    """ComponentError if a call that is over has returned a coroutine or a generator, which would
-    not be run: a decorator hides from the engine what the method is."""
+    """ComponentError if a finished call has returned a coroutine or generator, which would never
+    run: a decorator hides the method's shape from the engine."""
     if result is not None and isinstance(result, _UNRUN):
         raise ComponentError(_unrun(result, getattr(method, "__name__", "a method"), _HIDDEN))
 
 
 def has_run(what: str, result: T, may_yield: bool = False) -> T:
-    """What a user's function has returned; ComponentError if that is a coroutine or a generator, of
-    which nothing has run: a filter would take it for true. `may_yield`: its yields are taken."""
+    """The result of a user's function; ComponentError for a coroutine or generator that has not
+    started: a filter would treat the object as true. `may_yield`: yields are accepted."""
     if isinstance(result, _AWAITABLE if may_yield else _UNRUN):
         raise ComponentError(_unrun(result, f"the function of {what}", _FUNCTION))
     return result
@@ -172,20 +173,20 @@ class CheckedCall(Struct, frozen=True):
 
 
 def checked_call(what: str, function: Method) -> CheckedCall:
-    """A function that the library calls; MethodShapeError, as one line with its place, for one
-    that is a coroutine or yields."""
+    """A function called by the library; MethodShapeError, as one line with its location, for a
+    coroutine or generator function."""
     if problem := refusal(f"the function of {what}", function):
         raise MethodShapeError(problem)
     return CheckedCall(what, function)
 
 
 def _unrun(value: Any, name: str, remedy: str) -> str:
-    """Why what was returned would be lost, with the line of the code that has not run."""
+    """The reason why a returned value would be lost, with the line of the code that has not run."""
     code: CodeType = next(
         getattr(value, each) for each in ("cr_code", "ag_code", "gi_code") if hasattr(value, each)
     )
     if isinstance(value, CoroutineType):
-        value.close()  # or Python warns that it was never awaited
+        value.close()  # avoids Python's "never awaited" warning
     file, line = code.co_filename, code.co_firstlineno
     location = f"{display_path(file)}:{line}: " if is_users(file) else ""
     return f"{location}{name} returns {_WORDS[type(value)]}: {remedy}"
@@ -199,12 +200,12 @@ def returned_at(process: Method) -> str:
     except (OSError, TypeError):
         return ""
     returns = sorted(returns_of(function), key=lambda each: isinstance(each.value, ast.Call))
-    line = returns[0].lineno if returns else 1  # a call, of emit for instance, may give None
+    line = returns[0].lineno if returns else 1  # a call, e.g. of emit, may return None
     return f"{display_path(str(file))}:{first + line - 1}: "
 
 
 def returns_of(process: Any) -> Iterator[ast.Return]:
-    """The `return` statements of a function's own that have a value; none if it has no source."""
+    """The function's own `return` statements with a value; none without source."""
     try:
         tree = ast.parse(textwrap.dedent("".join(inspect.getsourcelines(process)[0])))
     except (OSError, TypeError, SyntaxError, ValueError):

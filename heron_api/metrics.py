@@ -1,11 +1,11 @@
-"""Metrics that components count with (heronpy.api.metrics)."""
+"""Metrics of components (heronpy.api.metrics)."""
 
 from collections.abc import Callable, Hashable
 from typing import Any
 
 
 class IMetric:
-    """Anything that can be read and started over; register it with the topology context."""
+    """A readable and resettable metric; register metrics with the topology context."""
 
     adds_up = True
     """Whether whole numbers of successive reads add up to a total (`heronpy stats -c COMPONENT`):
@@ -16,8 +16,8 @@ class IMetric:
         raise NotImplementedError
 
     def unread(self) -> Any:
-        """What `get_value_and_reset` would return, without its effect: with it a total is right
-        within a time bucket, too, and at the topology's end. None if the class cannot tell."""
+        """The value of `get_value_and_reset` without the reset: keeps totals exact within a time
+        bucket and at the topology's end. None if the class does not support reads."""
         return None
 
 
@@ -32,7 +32,7 @@ class CountMetric(IMetric):
         self.value += to_add
 
     def get_value_and_reset(self) -> float:
-        """The count, which starts at 0 again."""
+        """Return the count and reset to 0."""
         value, self.value = self.value, 0
         return value
 
@@ -42,8 +42,8 @@ class CountMetric(IMetric):
 
 
 class TupleCount(CountMetric):
-    """Counts tuples, each once: when a topology is restored from a checkpoint, what it has counted
-    of tuples that come again is taken back."""
+    """Counts each tuple once: when a checkpoint is restored, counts of replayed tuples are
+    subtracted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,18 +66,18 @@ class TupleCount(CountMetric):
         return self.total - self._read
 
     def go_on(self, before: "TupleCount") -> None:
-        """This one takes the place of another one."""
+        """Take over the counts of a previous metric."""
         self.total, self._read = before.total, before._read
 
 
 class MultiCountMetric(IMetric):
-    """Counts several things, each under its key."""
+    """Counters by key."""
 
     def __init__(self) -> None:
         self.value: dict[Hashable, CountMetric] = {}
 
     def add_key(self, key: Hashable) -> None:
-        """Report `key` even before it is counted."""
+        """Report `key` even before the first count."""
         self.incr(key, 0)
 
     def incr(self, key: Hashable, to_add: float = 1) -> None:
@@ -98,23 +98,23 @@ class MultiCountMetric(IMetric):
 
 
 class IReducer:
-    """Folds many values into one."""
+    """Folds many values into one value."""
 
     def init(self) -> None:
         """Start over."""
         raise NotImplementedError
 
     def reduce(self, value: Any) -> None:
-        """Take one more value in."""
+        """Add one value."""
         raise NotImplementedError
 
     def extract(self) -> Any:
-        """The values since `init`, as one."""
+        """The fold of the values since `init`."""
         raise NotImplementedError
 
 
 class MeanReducer(IReducer):
-    """The arithmetic mean; None when there was no value."""
+    """The arithmetic mean; None without values."""
 
     def init(self) -> None:
         """Start over."""
@@ -122,7 +122,7 @@ class MeanReducer(IReducer):
         self.count = 0
 
     def reduce(self, value: float) -> None:
-        """Take one more number in."""
+        """Add one number."""
         self.sum += float(value)
         self.count += 1
 
@@ -132,7 +132,7 @@ class MeanReducer(IReducer):
 
 
 class ReducedMetric(IMetric):
-    """Folds what it is updated with by one reducer."""
+    """Folds updates by one reducer."""
 
     adds_up = False
 
@@ -145,7 +145,7 @@ class ReducedMetric(IMetric):
         self.reducer.reduce(value)
 
     def get_value_and_reset(self) -> Any:
-        """What the reducer made of the values; it starts over."""
+        """Return the reduced value and reset."""
         value = self.reducer.extract()
         self.reducer.init()
         return value
@@ -161,7 +161,7 @@ class MultiReducedMetric(IMetric):
         self.reducer = reducer
 
     def add_key(self, key: Hashable) -> None:
-        """Report `key` even before it has a value."""
+        """Report `key` even before the first value."""
         if key not in self.value:
             self.value[key] = ReducedMetric(self.reducer)
 
@@ -171,12 +171,12 @@ class MultiReducedMetric(IMetric):
         self.value[key].update(value)
 
     def get_value_and_reset(self) -> dict[Hashable, Any]:
-        """key -> what the reducer made of its values; every key starts over."""
+        """Return key -> reduced value, and reset every key."""
         return {key: metric.get_value_and_reset() for key, metric in list(self.value.items())}
 
 
 class AssignableMetrics(IMetric):
-    """Holds the last value it was given, across resets."""
+    """Holds the last value across resets."""
 
     adds_up = False
 
@@ -188,7 +188,7 @@ class AssignableMetrics(IMetric):
         self.value = value
 
     def get_value_and_reset(self) -> Any:
-        """The value; it stays."""
+        """Return the value, without a reset."""
         return self.value
 
 
@@ -213,10 +213,10 @@ class MultiAssignableMetrics(IMetric):
 
 
 def MeanReducedMetric() -> ReducedMetric:  # noqa: N802 (heronpy's name)
-    """A metric that reports the mean of what it is updated with."""
+    """A metric that reports the mean of its updates."""
     return ReducedMetric(MeanReducer)
 
 
 def MultiMeanReducedMetric() -> MultiReducedMetric:  # noqa: N802 (heronpy's name)
-    """A metric that reports one mean for each key."""
+    """A metric that reports one mean per key."""
     return MultiReducedMetric(MeanReducer)

@@ -1,32 +1,32 @@
-"""Small named records of one run of a topology, which any process of it may read and write."""
+"""Small named records of one run of a topology, readable and writable by any process of the run."""
 
 from typing import Protocol
 
 
 class RunStore(Protocol):
-    """What `write` has returned from survives the death of any process, and any successor reads it.
+    """A completed `write` survives the death of any process, and is visible to any successor.
 
-    The records are those of one run: another run of a topology of the same name does not see them,
-    one that resumes does, and they are removed with the run's other states. A name is words between
-    slashes. A write takes some milliseconds, as the disk has to have it: a record for each batch is
-    fine, a record for each tuple is not. What a method raises is a HeronError of one line.
+    Records belong to one run: a new run of a topology with an equal name starts empty, a resumed
+    run keeps the records, and they are removed with the run's state. A name consists of words
+    between slashes. A write takes some milliseconds for the disk: suitable for a record per
+    batch, too slow for a record per tuple. Methods raise HeronErrors of one line.
     """
 
     def write(self, name: str, record: bytes) -> None:
-        """Keep a record, in the place of one of the same name."""
+        """Store a record, replacing a record of equal name."""
 
     def read(self, name: str) -> bytes | None:
-        """The record of that name, None if there is none."""
+        """The record with the name, or None."""
 
     def names(self, folder: str) -> list[str]:
-        """The last words of the names that begin with `folder` and a slash, sorted."""
+        """The last words of the names that start with `folder` and a slash, sorted."""
 
     def remove(self, name: str) -> None:
-        """Remove a record, if it is there."""
+        """Remove a record, if present."""
 
 
 class MemoryRunStore:
-    """One in this process: where no process is ever replaced by another one."""
+    """In-process store, for engines that never replace a process."""
 
     def __init__(self) -> None:
         self._records: dict[str, bytes] = {}

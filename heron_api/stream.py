@@ -39,7 +39,7 @@ class Stream:
             )
         self.fields = _strings("fields of a Stream", fields or ())
         self.types = field_types(f"Stream {name!r}", fields)
-        """Of the fields; empty where none are declared."""
+        """Types of the fields; empty if not declared."""
         if not isinstance(name, str):
             raise WrongArgumentError(f"name of a Stream must be a string, not {name!r}")
         self.stream_id = name
@@ -52,11 +52,11 @@ class Stream:
 
 
 Outputs = Sequence[str | Stream] | Mapping[str, str]
-"""What a component declares: fields of the default stream and Streams, or {field: type}."""
+"""Declared outputs: fields of the default stream and Streams, or {field: type}."""
 
 
 def field_types(label: str, fields: Any) -> tuple[str, ...]:
-    """The types of {field: type}; empty for a list. WrongArgumentError for what is no type."""
+    """The types of {field: type}; empty for a list. WrongArgumentError for an invalid type."""
     if not isinstance(fields, Mapping):
         return ()
     try:
@@ -74,21 +74,21 @@ def _strings(what: str, values: Iterable[Any]) -> list[str]:
 
 
 class FieldGrouping(NamedTuple):
-    """What `Grouping.fields` returns."""
+    """Result of `Grouping.fields`."""
 
     gtype: int
     fields: list[str]
 
 
 class PartialKeyGrouping(NamedTuple):
-    """What `Grouping.partial_key` returns."""
+    """Result of `Grouping.partial_key`."""
 
     gtype: int
     fields: list[str]
 
 
 class CustomGrouping(NamedTuple):
-    """What `Grouping.custom` returns."""
+    """Result of `Grouping.custom`."""
 
     gtype: int
     python_serialized: bytes
@@ -101,7 +101,7 @@ _PARTIAL_KEY = 9
 
 
 class _GroupingNames(type):
-    """Says which name was meant by one that Grouping does not have."""
+    """Suggests the closest name for an unknown attribute of Grouping."""
 
     def __getattr__(cls, name: str) -> Any:
         if not name.startswith("_"):
@@ -111,12 +111,12 @@ class _GroupingNames(type):
 
 
 class Grouping(metaclass=_GroupingNames):
-    """How the tuples of a stream are shared out over the tasks of the bolt that reads it.
+    """Groupings: distribution of a stream's tuples over the tasks of the reading bolt.
 
-    SHUFFLE evenly; LOCAL_OR_SHUFFLE to tasks of the same container if there are any; ALL to every
-    task; GLOBAL (LOWEST) to the task with the lowest id; NONE as SHUFFLE; DIRECT to the task that
-    the emitter names; `fields` equal values to the same task; `partial_key` equal values to one
-    of two tasks, the less loaded one; `custom` as your ICustomGrouping decides.
+    SHUFFLE: evenly; LOCAL_OR_SHUFFLE: evenly within the container if possible; ALL: to every
+    task; GLOBAL (LOWEST): to the task with the lowest id; NONE: like SHUFFLE; DIRECT: to the
+    task named by the emitter; `fields`: equal values to one task; `partial_key`: equal values to
+    the less loaded of two tasks; `custom`: chosen by your ICustomGrouping.
     """
 
     SHUFFLE = 1
@@ -144,24 +144,24 @@ class Grouping(metaclass=_GroupingNames):
 
     @classmethod
     def fields(cls, *fields: Any) -> FieldGrouping:
-        """Tuples with equal values in `fields` (strings, or one list of them) share a task.
+        """Tuples with equal values in `fields` (strings, or one list of strings) go to one task.
 
-        TypeError for a field name that is no string, ValueError for no field.
+        TypeError for a field name that is not a string, ValueError without a field.
         """
         return FieldGrouping(_FIELDS, _grouping_fields("fields", fields))
 
     @classmethod
     def partial_key(cls, *fields: Any) -> PartialKeyGrouping:
-        """As `fields`, but each value has two tasks and a tuple goes to the less loaded one.
+        """Like `fields`, but each value has two tasks, and a tuple goes to the less loaded task.
 
-        For keys of very different frequency: a hot key no longer overloads one task. Whoever
-        aggregates has to merge two partial results for each key (Storm: PartialKeyGrouping).
+        For skewed keys: a hot key does not overload one task. Aggregations must merge two
+        partial results per key (Storm: PartialKeyGrouping).
         """
         return PartialKeyGrouping(_PARTIAL_KEY, _grouping_fields("partial_key", fields))
 
     @classmethod
     def custom(cls, customgrouper: ICustomGrouping | str) -> CustomGrouping:
-        """As `customgrouper` decides: an ICustomGrouping or the class path of one."""
+        """Grouping by `customgrouper`: an ICustomGrouping or its class path."""
         if not isinstance(customgrouper, (ICustomGrouping, str)):
             raise WrongArgumentError(
                 "Grouping.custom takes an instance of ICustomGrouping or its class path as a"
@@ -171,7 +171,7 @@ class Grouping(metaclass=_GroupingNames):
 
     @classmethod
     def custom_serialized(cls, serialized: bytes, is_java: bool = True) -> CustomGrouping:
-        """As `custom`, of an object that is already pickled; Java objects are not supported."""
+        """Like `custom`, for a pickled object; Java objects are not supported."""
         if not isinstance(serialized, bytes):
             raise WrongArgumentError(f"Grouping.custom_serialized takes bytes, not {serialized!r}")
         if is_java:

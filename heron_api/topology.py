@@ -23,12 +23,12 @@ _OPTIONS_VARIABLE = "HERON_OPTIONS"
 _OPTION_DIRECTORY = "cmdline.topologydefn.tmpdirectory"
 _OPTION_STATE = "cmdline.topology.initial.state"
 _OPTION_NAME = "cmdline.topology.name"
-# heronpy's submitter writes blanks so, as its options are split at commas and passed in a shell.
+# heronpy's submitter encodes blanks, because options are split at commas and passed in a shell.
 _BLANK = "%%%%"
 
 
 class TopologyType(type):
-    """Makes a topology of a class: checks it and keeps it as a TopologySpec."""
+    """Metaclass of topologies: checks the class and stores a TopologySpec."""
 
     DEFAULT_TOPOLOGY_CONFIG = {
         key: heron_value(core_config.DEFAULTS.get(key, 1))
@@ -57,7 +57,7 @@ class TopologyType(type):
 
     @classmethod
     def class_dict_to_specs(cls, class_dict: dict[str, Any]) -> dict[str, HeronComponentSpec]:
-        """name -> component of a class body; one without a name gets that of its attribute."""
+        """name -> component of a class body; an unnamed component is named after the attribute."""
         specs: list[HeronComponentSpec] = []
         for attribute, spec in class_dict.items():
             if not isinstance(spec, HeronComponentSpec):
@@ -87,17 +87,17 @@ class TopologyType(type):
     def add_spout_specs(
         cls, spec: HeronComponentSpec, spout_specs: dict[str, ComponentSpec]
     ) -> None:
-        """Add a spout; TopologyError if it has no outputs."""
+        """Add a spout; TopologyError without outputs."""
         _add_checked(spec, spout_specs)
 
     @classmethod
     def add_bolt_specs(cls, spec: HeronComponentSpec, bolt_specs: dict[str, ComponentSpec]) -> None:
-        """Add a bolt; TopologyError if it has no inputs."""
+        """Add a bolt; TopologyError without inputs."""
         _add_checked(spec, bolt_specs)
 
     @classmethod
     def init_topology(cls, classname: str, class_dict: dict[str, Any]) -> dict[str, Any]:
-        """The attributes that the class gets besides its own."""
+        """Attributes added to the class."""
         specs = cls.class_dict_to_specs(class_dict)
         components: dict[str, ComponentSpec] = {}
         for spec in specs.values():
@@ -172,7 +172,7 @@ def _messages_of(topology: Any, is_spout: bool) -> dict[str, Any]:
 
 
 def _members_of(class_dict: dict[str, Any]) -> dict[str, Any]:
-    """The attributes that make the topology, for the classes derived from it."""
+    """Base class of topologies: the attributes of a subclass define the topology."""
     specs = {key: each for key, each in class_dict.items() if isinstance(each, HeronComponentSpec)}
     return {**specs, "config": _config_of(class_dict)}
 
@@ -234,12 +234,12 @@ class Topology(metaclass=TopologyType):
 
     @classmethod
     def write(cls) -> None:
-        """Hand the topology to the program that loads this file, or write NAME.defn as Heron does.
+        """Hand the topology to the loading program, or write NAME.defn as in Heron.
 
-        The file goes to the directory that HERON_OPTIONS names and holds JSON. Without either,
-        `python FILE` runs the topology in the foreground as `heronpy run FILE` does, and does not
-        return; at a prompt or in a notebook it runs to its end, and a HeronError tells an exit code
-        that is not 0. UsageError if Python was started with something else.
+        The JSON file goes to the directory in HERON_OPTIONS. Without a loading program and
+        HERON_OPTIONS, `python FILE` runs the topology in the foreground like `heronpy run FILE`
+        and does not return; a prompt or notebook runs to the end, and a non-zero exit code
+        raises HeronError. UsageError if Python was started in any other way.
         """
         if cls is Topology:
             raise TopologyError("Topology itself is not a topology: define a class derived from it")
@@ -272,7 +272,7 @@ class TopologyBuilder:
     """
 
     def __init__(self, name: str) -> None:
-        """TypeError for a name that is no string or is "Topology"."""
+        """TypeError for a name that is "Topology" or not a string."""
         if not isinstance(name, str) or name == "Topology":
             raise WrongArgumentError(
                 f"name of a topology must be a string other than 'Topology', not {name!r}"
@@ -282,7 +282,7 @@ class TopologyBuilder:
         self._topology_config: dict[str, Any] = {}
 
     def add_spec(self, *specs: HeronComponentSpec) -> None:
-        """Add components that `spec(name=...)` returned."""
+        """Add components returned by `spec(name=...)`."""
         for spec in specs:
             if not isinstance(spec, HeronComponentSpec):
                 raise WrongArgumentError(f"add_spec takes the result of spec(), not {spec!r}")
@@ -304,7 +304,8 @@ class TopologyBuilder:
         config: dict[str, Any] | None = None,
         optional_outputs: Any = None,
     ) -> HeronComponentSpec:
-        """Add a spout of class `spout_cls` with `par` instances; what it returns is an input."""
+        """Add a spout of class `spout_cls` with `par` instances; the result is usable as an
+        input."""
         spec: HeronComponentSpec = spout_cls.spec(
             name=name, par=par, config=config, optional_outputs=optional_outputs
         )
@@ -328,7 +329,7 @@ class TopologyBuilder:
         return spec
 
     def set_config(self, config: dict[str, Any]) -> None:
-        """Set the config of the whole topology; TypeError if it is no dict with string keys."""
+        """Set the config of the topology; TypeError unless a dict with string keys."""
         check_config("topology", config)
         self._topology_config = config
 
@@ -340,6 +341,6 @@ class TopologyBuilder:
         return {**self._specs, "config": self._topology_config}
 
     def build_and_submit(self) -> None:
-        """Check the topology and submit it, as `Topology.write`; TopologyError if it is wrong."""
+        """Check and submit the topology, like `Topology.write`; TopologyError if invalid."""
         topology = TopologyType(self.topology_name, (Topology,), self._construct_topo_class_dict())
         _submit(cast("type[Topology]", topology))

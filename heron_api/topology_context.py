@@ -1,4 +1,4 @@
-"""What a component can ask about the topology it runs in (heronpy.api.topology_context)."""
+"""The topology as seen by a component (heronpy.api.topology_context)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 class TopologyContext:
-    """Given to `initialize`; the runtime's class implements every method."""
+    """Argument of `initialize`; the runtime's class implements every method."""
 
     def get_task_id(self) -> int:
         """The task id of this instance: a whole number from 1, unique in the topology."""
         raise NotImplementedError
 
     def get_component_id(self) -> str:
-        """The name of the component that this instance belongs to."""
+        """The name of the instance's component."""
         raise NotImplementedError
 
     def get_cluster_config(self) -> dict[str, Any]:
-        """The config as `initialize` got it."""
+        """The config passed to `initialize`."""
         raise NotImplementedError
 
     def get_topology_name(self) -> str:
@@ -34,11 +34,11 @@ class TopologyContext:
         raise NotImplementedError
 
     def get_sources(self, component_id: str) -> dict[Any, Any] | None:
-        """`{StreamId(id, component_name): grouping type}` of what a component reads, or None."""
+        """`{StreamId(id, component_name): grouping type}` of a component's inputs, or None."""
         raise NotImplementedError
 
     def get_this_sources(self) -> dict[Any, Any] | None:
-        """`get_sources` of this component."""
+        """`get_sources` of the instance's component."""
         raise NotImplementedError
 
     def get_component_tasks(self, component_id: str) -> list[int]:
@@ -46,7 +46,8 @@ class TopologyContext:
         raise NotImplementedError
 
     def get_this_worker_tasks(self) -> list[int]:
-        """The tasks in this task's container, its own among them (Storm: getThisWorkerTasks)."""
+        """The tasks of the instance's container, including the instance (Storm:
+        getThisWorkerTasks)."""
         raise NotImplementedError
 
     def add_task_hook(self, task_hook: Any) -> None:
@@ -58,59 +59,60 @@ class TopologyContext:
         raise NotImplementedError
 
     def get_metrics_collector(self) -> Any:
-        """The object that `global_metrics.init` takes."""
+        """Argument for `global_metrics.init`."""
         raise NotImplementedError
 
-    # Below: of Storm's TopologyContext; heronpy does not have them.
+    # From here on: methods of Storm's TopologyContext, absent from heronpy.
 
     def get_this_task_index(self) -> int:
-        """Which of its component's instances this is: 0 for the one of the lowest task id."""
+        """Index of the instance within its component: 0 for the lowest task id."""
         return self.get_component_tasks(self.get_component_id()).index(self.get_task_id())
 
     def get_component_streams(self, component_id: str) -> list[str]:
-        """The names of the streams that a component declares; empty for an unknown one."""
+        """The names of a component's declared streams; empty for an unknown component."""
         raise NotImplementedError
 
     def get_this_streams(self) -> list[str]:
-        """`get_component_streams` of this component."""
+        """`get_component_streams` of the instance's component."""
         return self.get_component_streams(self.get_component_id())
 
     def get_component_output_fields(
         self, component_id: str, stream_id: str = "default"
     ) -> list[str]:
-        """The fields of a component's stream; ValueError if it has no such stream."""
+        """The fields of a component's stream; ValueError for an unknown stream."""
         raise NotImplementedError
 
     def get_this_output_fields(self, stream_id: str = "default") -> list[str]:
-        """`get_component_output_fields` of this component."""
+        """`get_component_output_fields` of the instance's component."""
         return self.get_component_output_fields(self.get_component_id(), stream_id)
 
     def get_targets(self, component_id: str) -> dict[str, dict[str, Any]]:
-        """`{stream: {component that reads it: grouping type}}` of what a component emits; the types
-        are those of `get_sources`."""
+        """`{stream: {reading component: grouping type}}` of a component's outputs; types as in
+        `get_sources`."""
         raise NotImplementedError
 
     def get_this_targets(self) -> dict[str, dict[str, Any]]:
-        """`get_targets` of this component."""
+        """`get_targets` of the instance's component."""
         return self.get_targets(self.get_component_id())
 
     def request_ticks(self, interval_secs: float) -> None:
-        """Have a tick every `interval_secs` seconds, whatever the config says; for use in a bolt's
-        `initialize`. heronpy does not have it: a context that knows nothing of it ignores it."""
+        """Request a tick every `interval_secs` seconds, overriding the config; for use in a
+        bolt's `initialize`. An extension of heronpy's API: a context without support ignores the
+        call."""
 
     def get_incarnation(self) -> Incarnation:
-        """Which process of its task this is, for components that write outside. heronpy does not
-        have it; where it is not known there is one process only."""
+        """Identity of the task's process, for components with external writes. An extension of
+        heronpy's API; without support, the task has only one process."""
         return Incarnation()
 
     def get_declared_types(self, component_id: str, stream_id: str) -> dict[str, str]:
-        """The types of a stream's fields, as SQL writes them; empty if it declares none. heronpy
-        does not have it."""
+        """The SQL types of a stream's fields; empty if not declared. An extension of heronpy's
+        API."""
         return {}
 
     def get_run_store(self) -> "RunStore":
-        """Named records of this run of the topology, for what has to survive a process at once;
-        ComponentError on an engine without one. heronpy does not have it."""
+        """Named records of the topology's run, for data that must survive a process immediately;
+        ComponentError on an engine without a store. An extension of heronpy's API."""
         raise ComponentError(
             f"{self.get_component_id()} keeps records of its run, which this engine does not store"
         )

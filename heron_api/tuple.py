@@ -1,4 +1,4 @@
-"""The tuple that a bolt processes (heronpy.api.tuple)."""
+"""The input tuple of a bolt (heronpy.api.tuple)."""
 
 from collections import namedtuple
 from collections.abc import Mapping
@@ -25,23 +25,23 @@ else:
 class Tuple(_Items):
     """One received tuple: `tup["word"]`, `tup.word`, or `tup.values[0]`.
 
-    `values` is the list of its field values in the order of the stream's fields (None for a tick),
-    `fields` has their names. `component` and `stream` say where it comes from, `task` is the task
-    that emitted it, `id` is "0" when nobody tracks it. A field with one of these names, or
+    `values` is the list of field values in the order of the stream's fields (None for a tick),
+    `fields` the list of names. `component` and `stream` name the source, `task` the emitting
+    task; `id` is "0" for an untracked tuple. A field with one of these names, or
     `creation_time`, `roots`, `tuple_key`, is read with brackets.
     """
 
     __slots__ = ()
     schema: ClassVar[Schema] = {}
-    """The fields of the streams that it may be of; empty for one that a test makes by hand."""
+    """Fields of the possible streams; empty for a tuple created by a test."""
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of its fields, in order; none of a tick."""
+        """The names of the fields, in order; empty for a tick."""
         return type(self).schema.get((self.component, self.stream), ())
 
     def __getitem__(self, at: Any) -> Any:
-        """The value of the field called `at`; KeyError naming the fields if there is none."""
+        """The value of field `at`; KeyError with the list of fields for an unknown name."""
         if type(at) is not str:
             return tuple.__getitem__(self, at)
         fields = self.fields
@@ -55,7 +55,7 @@ class Tuple(_Items):
         def __getattr__(self, name: str) -> Any: ...
 
     def no_field(self, name: str) -> str:
-        """What to say of a name that is no field of this tuple."""
+        """Message for a name that is not a field of the tuple."""
         from heron_core.validation import choices  # only when something is wrong already
 
         origin = f"{self.component}.{self.stream}"
@@ -63,7 +63,7 @@ class Tuple(_Items):
 
 
 class TupleHelper:
-    """What a tick tuple looks like: TICK_TUPLE_ID as id and stream, from the system component."""
+    """Template of tick tuples: TICK_TUPLE_ID as id and stream, from the system component."""
 
     TICK_TUPLE_ID = TICK_STREAM
     TICK_SOURCE_COMPONENT = SYSTEM_COMPONENT

@@ -11,8 +11,7 @@ from heron_api.tuple import Tuple
 from heron_core.errors import HeronError
 from heron_io.imports import hidden_by_library
 
-# Frames in these places are never the cause a user can mend: Python's library, ours, installed
-# packages.
+# Frames that are never the cause of a user's error: Python's library, heronpy, installed packages.
 _PYTHON = os.path.dirname(os.__file__) + os.sep
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _FOLDERS = (
@@ -20,9 +19,9 @@ _FOLDERS = (
     "heron_api", "heron_connectors", "heron_frontends", "heronpy_compat",
 )  # fmt: skip
 _COMPILED = "heron_core/hot_"
-"""How the files of compiled modules begin, which are named from where they were compiled."""
+"""Prefixes of compiled modules' file names, as given at compile time."""
 _ENGINE = (*(os.path.join(_ROOT, name, "") for name in _FOLDERS), _COMPILED)
-"""Frames in these folders say nothing to a user who looks for a mistake of their own."""
+"""Folders whose frames are irrelevant to a user's error."""
 _OPERATOR = "heron_operator"
 """The attribute of an exception for the text of `note_operator`."""
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
@@ -35,7 +34,7 @@ EXTRAS = {
     "pyiceberg": "iceberg",
     "pyspark": "spark",
 }
-"""Module -> our extra that installs it."""
+"""Module -> heronpy extra that installs the module."""
 OF_STORMS_COLLECTOR = {
     "collector": "a component emits, acks and fails by its own methods, as in self.emit(values)",
     "emitdirect": "emit with the task, as in self.emit(values, direct_task=task)",
@@ -44,8 +43,8 @@ OF_STORMS_COLLECTOR = {
         " state"
     ),
 }
-"""Names of Storm's collector that components do not have, in small letters -> what does the same;
-docs/PORTING.md has them."""
+"""Lower-case names of Storm's collector methods -> the equivalent here; listed in
+docs/PORTING.md."""
 
 
 def format_error(error: BaseException) -> str:
@@ -67,7 +66,7 @@ def format_error(error: BaseException) -> str:
 
 
 def _hidden_hint(module: str | None) -> str:
-    """Which file of the user's is hidden by Python's own module; empty for none."""
+    """The user's file that is shadowed by a module of Python's library, or empty."""
     hidden = hidden_by_library(module) if module else None
     if hidden is None:
         return ""
@@ -77,15 +76,15 @@ def _hidden_hint(module: str | None) -> str:
 def note_operator(error: BaseException, text: str) -> None:
     """Let the last line of the traceback also say `text`, as "in map-2": a built-in function leaves
     no line of the user's."""
-    with suppress(AttributeError):  # a class of exceptions may forbid it
+    with suppress(AttributeError):  # an exception class may reject attributes
         setattr(error, _OPERATOR, text)
 
 
 def users_traceback(error: BaseException, debug: bool = False) -> str:
-    """The traceback of `error` without frames of the engine, unless `debug` asks for them.
+    """The traceback of `error` without frames of the engine, unless `debug` is set.
 
-    Its last line ends with the place in the user's files. An exception that was being handled while
-    this one was raised is left out where no code of the user had a part in it.
+    The last line ends with the location in the user's files. A chained exception is left out if
+    none of its frames is user code.
     """
     if debug:
         return "".join(traceback.format_exception(error))
@@ -102,8 +101,8 @@ def users_traceback(error: BaseException, debug: bool = False) -> str:
 
 
 def _attribute_hint(error: BaseException) -> str:
-    """What fields there are, if user code asked a tuple for one that it has not; what there is
-    here, if it asked a component for what Storm's collector has."""
+    """Hint for an unknown name: the available fields for a tuple, or the equivalent of a Storm
+    collector method for a component."""
     if not isinstance(error, AttributeError):
         return ""
     name = error.name or ""
@@ -128,7 +127,7 @@ def _leave_out_engine(shown: traceback.TracebackException) -> None:
 
 
 def install_hint(module: str | None) -> str:
-    """How to install the package of a module that one of our extras has; empty for any other."""
+    """Install command for a module of an extra; empty for any other module."""
     extra = EXTRAS.get((module or "").partition(".")[0])
     return f": pip install 'heronpy-topologies[{extra}]'" if extra else ""
 
@@ -139,7 +138,7 @@ def show_paths_from(folder: str) -> None:
 
 
 def display_path(path: str) -> str:
-    """`path` as a person would type it: relative when it lies below the working directory."""
+    """`path` for display: relative if below the working directory."""
     relative = os.path.relpath(path, *_shown_from)
     return path if relative.startswith(os.pardir) else relative
 
@@ -156,8 +155,8 @@ def location(error: BaseException) -> str | None:
 
 
 def _file_of(frame: FrameType) -> str:
-    """Where the code of a frame lies: compiled code names its source, by a relative path that says
-    nothing of whose it is, so what counts is the file of its module."""
+    """Source file of a frame: compiled code has a relative file name without owner, so the file
+    of the frame's module decides."""
     module = frame.f_globals.get("__file__")
     is_compiled = isinstance(module, str) and module.endswith(tuple(EXTENSION_SUFFIXES))
     return str(module) if is_compiled else frame.f_code.co_filename

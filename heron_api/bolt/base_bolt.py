@@ -1,4 +1,4 @@
-"""How a bolt stands in a topology, how it emits and acks (heronpy.api.bolt.base_bolt)."""
+"""Bolts: declaration in a topology, emits and acks (heronpy.api.bolt.base_bolt)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,15 +28,14 @@ class BaseBolt(BaseComponent):
     """
 
     outputs: Outputs
-    """Declared without a value: a class mixed in behind this one may bring it (heronpy)."""
+    """Declared without a value, so that a later mixin may define the value (heronpy)."""
     auto_ack = False
     auto_anchor = False
     auto_fail = False
     acks_later = False
-    """Whether it acks or fails each tuple itself when it is done with it, maybe long after
-    `process` has returned: in a pool of threads, or batch by batch. In EFFECTIVELY_ONCE a
-    checkpoint has those that are not settled yet, and they are processed again after a restore
-    (GUIDE.md, "Calls to the outside")."""
+    """Whether the bolt acks or fails each tuple explicitly, possibly long after `process` has
+    returned: from a thread pool or batch by batch. In EFFECTIVELY_ONCE a checkpoint contains
+    unsettled tuples, and a restore processes them again (GUIDE.md, "Calls to the outside")."""
 
     @classmethod
     def spec(
@@ -71,9 +70,9 @@ class BaseBolt(BaseComponent):
     ) -> Any:
         """Emit the values `tup`, one for each field of `stream`.
 
-        `anchors` are the input tuples it was made of: the spout's tuple counts as processed only
-        when this one is, too. `direct_task` names the task that gets it besides the groupings.
-        `need_task_ids` asks for the list of task ids that got it.
+        `anchors` are the input tuples of the emitted tuple: the spout's tuple counts as
+        processed only after the emitted tuple is processed. `direct_task` names an additional
+        receiving task; `need_task_ids` requests the list of receiving task ids.
         """
         return self.delegate.emit(tup, stream, anchors, direct_task, need_task_ids)
 
@@ -98,9 +97,9 @@ class BaseBolt(BaseComponent):
         return bool(tup.stream == TICK_STREAM)
 
     def ack(self, tup: Any) -> None:
-        """Say that `tup` is processed."""
+        """Ack `tup`: processed successfully."""
         self.delegate.ack(tup)
 
     def fail(self, tup: Any) -> None:
-        """Say that `tup` could not be processed; its spout hears of it at once."""
+        """Fail `tup`; the spout is notified at once."""
         self.delegate.fail(tup)

@@ -1,4 +1,4 @@
-"""A bolt that takes record batches of Arrow instead of tuples; heronpy has none."""
+"""A bolt on Arrow record batches instead of tuples; an extension of heronpy's API."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,8 @@ class BatchBolt(Bolt):
     auto_ack = auto_anchor = auto_fail = True
     needed_package = ("pyarrow", "a BatchBolt")
     current_tuple: Any = None
-    """The tuple whose values are the batch: its `component`, `stream` and `task` say where it comes
-    from, and it is what a bolt with `auto_ack = False` acks. None between two batches."""
+    """The tuple of the current batch: `component`, `stream` and `task` name the source, and a
+    bolt with `auto_ack = False` acks the tuple. None between batches."""
 
     def process(self, tup: Any) -> None:
         """Process one batch."""
@@ -38,8 +38,8 @@ class BatchBolt(Bolt):
             self.current_tuple = None
 
     def process_batch(self, batch: "RecordBatch") -> Any:
-        """Process the rows of one batch, which are of one stream and task: emit what comes of them.
+        """Process the rows of one batch, from one stream and task, and emit results.
 
-        How many there are is up to the load; none of them has to be copied to be kept.
+        The number of rows depends on the load. Rows can be retained without a copy.
         """
         raise NotImplementedError(f"{type(self).__name__} must define process_batch(self, batch)")

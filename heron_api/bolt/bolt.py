@@ -1,4 +1,4 @@
-"""The bolt that users derive from (heronpy.api.bolt.bolt)."""
+"""The base class of user bolts (heronpy.api.bolt.bolt)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -31,17 +31,15 @@ class Bolt(BaseBolt):
         """Called once before the first tuple, with the merged config; use it as `__init__`."""
 
     def process(self, tup: "Tuple") -> Any:
-        """Process one tuple: emit, then ack or fail it."""
+        """Process one tuple: emit, then ack or fail the tuple."""
         raise NotImplementedError(f"{type(self).__name__} must define process(self, tup)")
 
     def process_tick(self, tup: "Tuple") -> Any:
         """Called every `topology.tick.tuple.freq.secs`, if that is set; needs no ack."""
 
     def on_watermark(self, watermark_ms: int) -> Any:
-        """Called when every source has said that what it emits from here on happened at
-        `watermark_ms` or later: by a spout's `emit_watermark`, or, with 2**63 - 1, because all of
-        them are finished.
-        """
+        """Called when no source will emit events before `watermark_ms`: after `emit_watermark`
+        of the spouts, or with 2**63 - 1 after all sources have finished."""
 
     def on_finish(self) -> Any:
         """Called once at the end of the data, to emit what was collected until then.

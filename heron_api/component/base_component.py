@@ -1,4 +1,4 @@
-"""What spouts and bolts have in common (heronpy.api.component.base_component)."""
+"""Common base of spouts and bolts (heronpy.api.component.base_component)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ class BaseComponent:
     """
 
     def __init__(self, delegate: Any = None, **wrong: Any) -> None:
-        """WrongArgumentError for a call that should be one of `spec`."""
+        """WrongArgumentError for a constructor call in place of `spec`."""
         if wrong or not hasattr(delegate, "logger"):
             name = type(self).__name__
             raise WrongArgumentError(

@@ -1,4 +1,4 @@
-"""A component as it stands in a topology (heronpy.api.component.component_spec)."""
+"""Component specifications of a topology (heronpy.api.component.component_spec)."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ _GROUPINGS = (
 
 
 class HeronComponentSpec:
-    """What `Spout.spec()` and `Bolt.spec()` return: a component and how it is connected.
+    """Result of `Spout.spec()` and `Bolt.spec()`: a component and its connections.
 
-    `name` may stay None until a Topology class gives it the name of its attribute. `spec["errors"]`
-    is the component's stream of that name, for the `inputs` of another component.
+    `name` may be None until a Topology class assigns the name of the attribute. `spec["errors"]`
+    is the component's stream with the name `errors`, for use as an input.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class HeronComponentSpec:
         return {key: heron_value(value) for key, value in custom_config.items()}
 
     def to_spec(self) -> ComponentSpec:
-        """This component as the core's value; TopologyError or TypeError if that is impossible."""
+        """The component as a value of the core; TopologyError or TypeError for an invalid spec."""
         if self.name is None:
             raise UnnamedInputError(f"{self._label} has no name: give it one with spec(name=...)")
         inputs = self._sanitize_inputs() or {}
@@ -153,7 +153,7 @@ class HeronComponentSpec:
         return streams
 
     def _sanitize_outputs(self) -> dict[str, list[str]] | None:
-        """stream name -> its fields."""
+        """stream name -> fields."""
         streams = self._streams()
         return None if streams is None else {each.name: list(each.fields) for each in streams}
 
@@ -162,8 +162,8 @@ class HeronComponentSpec:
         return {each.name for each in self._streams() or ()}
 
     def __getitem__(self, stream_id: str) -> "GlobalStreamId":
-        """The output stream of that name; ValueError if there is none. Every component has
-        `errors`, the tuples that it abandons."""
+        """The output stream with the name; ValueError for an undeclared name. Every component
+        has `errors`, the stream of abandoned tuples."""
         names = self.get_out_streamids()
         if stream_id not in {*names, ERRORS}:
             choices = ", ".join(sorted(names)) or "none"
@@ -188,10 +188,10 @@ def _extend_default(streams: list[StreamSpec], part: Stream) -> None:
 
 
 class GlobalStreamId:
-    """One stream of one component; equal and hashed by "component:stream"."""
+    """One stream of one component; equality and hash by "component:stream"."""
 
     def __init__(self, componentId: str | HeronComponentSpec, streamId: str) -> None:  # noqa: N803
-        """TypeError for anything else; a spec without a name may get one later."""
+        """TypeError for an invalid component; a spec may be named later."""
         if not isinstance(componentId, (str, HeronComponentSpec)):
             raise WrongArgumentError(
                 f"componentId must be a component's name or its spec, not {componentId!r}"
@@ -203,7 +203,7 @@ class GlobalStreamId:
 
     @property
     def component_id(self) -> str:
-        """The component's name, or a placeholder with its uuid as long as it has none."""
+        """The component's name, or a placeholder with the uuid until a name is assigned."""
         if isinstance(self._component, str):
             return self._component
         return self._component.name or f"<component without a name, uuid: {self._component.uuid}>"
@@ -249,8 +249,8 @@ def check_config(label: str, config: Any) -> None:
 
 
 def arriving_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """`config` as components get it, by Heron's rules: it writes scalars down as strings, and
-    strings that look like a number, true or false arrive as that ("0123" as 123)."""
+    """`config` as seen by components, by Heron's rules: scalars are stored as strings, and
+    strings that look like a number, true or false are parsed ("0123" becomes 123)."""
     return {key: _arriving(value) for key, value in config.items()}
 
 

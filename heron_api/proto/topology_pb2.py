@@ -1,31 +1,30 @@
 """The messages and enums of heronpy.proto.topology_pb2, as plain Python objects.
 
-What programs do with heronpy's generated classes works: isinstance, enum `Value` and `Name`,
-reading and writing attributes, iterating repeated fields, `HasField`, comparing. They are not
-serialised: a topology's definition travels as JSON (heron_core.topology), so there is no
-SerializeToString.
-Names and numbers are those of Heron's heron/proto/topology.proto.
+Supported, as in heronpy's generated classes: isinstance, enum `Value` and `Name`, reading and
+writing attributes, iterating repeated fields, `HasField`, comparison. Messages are not
+serialised: a topology's definition is stored as JSON (heron_core.topology), so SerializeToString
+is absent. Names and numbers are those of Heron's heron/proto/topology.proto.
 """
 
 from dataclasses import dataclass, field, fields
 
 
 class _Enum:
-    """As protobuf's EnumTypeWrapper: names and numbers, both ways."""
+    """Like protobuf's EnumTypeWrapper: maps names to numbers and back."""
 
     def __init__(self, name: str, numbers: dict[str, int]) -> None:
         self._name = name
         self._numbers = numbers
 
     def Value(self, name: str) -> int:  # noqa: N802 (protobuf's name)
-        """The number called `name`; ValueError if there is none."""
+        """The number of `name`; ValueError for an unknown name."""
         try:
             return self._numbers[name]
         except KeyError:
             raise ValueError(f"enum {self._name} has no value called {name!r}") from None
 
     def Name(self, number: int) -> str:  # noqa: N802 (protobuf's name)
-        """The name of `number`; ValueError if it has none."""
+        """The name of `number`; ValueError for an unknown number."""
         for name, known in self._numbers.items():
             if known == number:
                 return name
@@ -45,7 +44,7 @@ class _Enum:
 
 
 def _enum(name: str, *names: str) -> _Enum:
-    """An enum that counts from 1; its values are also constants of this module, as protobuf's."""
+    """An enum that counts from 1; as in protobuf, values are also constants of the module."""
     numbers = {each: number for number, each in enumerate(names, 1)}
     globals().update(numbers)
     return _Enum(name, numbers)
@@ -68,7 +67,7 @@ TopologyState = _enum("TopologyState", "RUNNING", "PAUSED", "KILLED")
 
 
 class _Message:
-    """What all messages can do."""
+    """Base class of messages."""
 
     def HasField(self, name: str) -> bool:  # noqa: N802 (protobuf's name)
         """Whether the field `name` is set; ValueError if it is repeated or unknown."""
@@ -81,7 +80,7 @@ class _Message:
 
 @dataclass
 class StreamId(_Message):
-    """A stream by its name and the component that emits it."""
+    """A stream, given by its name and the emitting component."""
 
     id: str = ""
     component_name: str = ""
@@ -104,7 +103,7 @@ class StreamSchema(_Message):
 
 @dataclass
 class OutputStream(_Message):
-    """A stream that a component emits."""
+    """An output stream of a component."""
 
     stream: StreamId = field(default_factory=StreamId)
     schema: StreamSchema = field(default_factory=StreamSchema)
@@ -112,7 +111,7 @@ class OutputStream(_Message):
 
 @dataclass
 class InputStream(_Message):
-    """A stream that a bolt reads, with its grouping."""
+    """An input stream of a bolt, with its grouping."""
 
     stream: StreamId = field(default_factory=StreamId)
     gtype: int = 1
@@ -140,7 +139,7 @@ class Config(_Message):
 
 @dataclass
 class Component(_Message):
-    """What spouts and bolts have in common."""
+    """Common part of spouts and bolts."""
 
     name: str = ""
     class_name: str | None = None
@@ -151,7 +150,7 @@ class Component(_Message):
 
 @dataclass
 class Spout(_Message):
-    """A spout and the streams that it emits."""
+    """A spout and its output streams."""
 
     comp: Component = field(default_factory=Component)
     outputs: list[OutputStream] = field(default_factory=list)
@@ -159,7 +158,7 @@ class Spout(_Message):
 
 @dataclass
 class Bolt(_Message):
-    """A bolt, the streams that it reads and those that it emits."""
+    """A bolt, its input streams and its output streams."""
 
     comp: Component = field(default_factory=Component)
     inputs: list[InputStream] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""BaseBasicBolt: Storm's bolt that is given a collector and acks by itself."""
+"""BaseBasicBolt: Storm's bolt with a collector and automatic acks."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class FailedException(Exception):
-    """Raised by `execute`: the tuple, or the batch, fails; it is no error of the code."""
+    """Raised by `execute` to fail the tuple, or the batch, without an error report."""
 
 
 class BasicOutputCollector:
-    """What `execute` emits by; each tuple is anchored to the one that is executed."""
+    """Collector of `execute`; tuples are anchored to the input tuple."""
 
     def __init__(self, bolt: Bolt) -> None:
         self._bolt = bolt
@@ -53,7 +53,7 @@ class BaseBasicBolt(Bolt):
         """Called once before the first tuple."""
 
     def execute(self, tup: Any, collector: BasicOutputCollector) -> Any:
-        """Process one tuple; do not ack it."""
+        """Process one tuple; never ack."""
         raise NotImplementedError(
             f"{type(self).__name__} must define execute(self, tup, collector)"
         )

@@ -1,4 +1,4 @@
-"""BaseBatchBolt: an object for each request, which is told when it has all tuples of it."""
+"""BaseBatchBolt: an object per request, notified when all tuples of the request have arrived."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class BatchOutputCollector:
-    """What a batch bolt emits by. As in Storm nothing is anchored: the request fails as a whole, by
-    what coordinates it."""
+    """Collector of a batch bolt. As in Storm, tuples are not anchored: the coordination fails
+    the request as a whole."""
 
     def __init__(self, emit: Callable[..., Any]) -> None:
         self._emit = emit
@@ -54,19 +54,19 @@ class BaseBatchBolt:
         collector: BatchOutputCollector,
         batch_id: Any,
     ) -> Any:
-        """Called once, before the request's first tuple in this task."""
+        """Called once, before the request's first tuple in the task."""
 
     def execute(self, tup: Any) -> Any:
-        """Process one tuple of the request; its first value is the id."""
+        """Process one tuple of the request; the first value is the id."""
         raise NotImplementedError(f"{type(self).__name__} must define execute(self, tup)")
 
     def finish_batch(self) -> Any:
-        """All tuples of the request that come to this task were executed; there may be none."""
+        """Called after all tuples of the request in the task, possibly none, were executed."""
         raise NotImplementedError(f"{type(self).__name__} must define finish_batch(self)")
 
 
 class BatchBoltExecutor:
-    """The batch bolts of one task, by the requests that are under way."""
+    """The batch bolts of one task, by open request."""
 
     def __init__(
         self,

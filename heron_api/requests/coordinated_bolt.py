@@ -1,4 +1,4 @@
-"""CoordinatedBolt: a bolt around another one, which tells that one when a request is complete."""
+"""CoordinatedBolt: wraps a bolt and notifies the bolt when a request is complete."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from heron_api.topology_context import TopologyContext
 
 COORDINATED_STREAM = "__coordinated"
-"""On it a task tells each task of the next bolt how many tuples of a request it has sent there."""
+"""Stream for tuple counts of a request, sent to each task of the next bolt."""
 BOLT = "drpc.coordinated.bolt"
 """Config key: the class path of the bolt inside."""
 SHAPE = "drpc.coordinated.shape"
-"""Config key: its sources (heron_api.requests.coordination)."""
+"""Config key: the bolt's sources (heron_api.requests.coordination)."""
 
 
 class CoordinatedBolt(Bolt):
@@ -33,7 +33,7 @@ class CoordinatedBolt(Bolt):
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
-        """What is wrong with the class of the bolt inside."""
+        """Problem with the class of the wrapped bolt, or None."""
         try:
             kind = load_class(config[BOLT])
         except ComponentError as error:
@@ -45,7 +45,7 @@ class CoordinatedBolt(Bolt):
         return None
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
-        """Make the bolt inside, and learn who comes next."""
+        """Create the wrapped bolt and read the next bolt's tasks."""
         self._context = context
         self._shape = shape_of(config[SHAPE])
         self._tracked: ExpiringEntries[TrackedRequest] = ExpiringEntries(config, context)
@@ -93,11 +93,11 @@ class CoordinatedBolt(Bolt):
             self.log(f"a tuple of request {tup.values[0]!r} fails: {error}", "warn")
             self.fail_counted(tup)
         except Exception:
-            self._note_failed(tup)  # the engine fails this one, and reports the error
+            self._note_failed(tup)  # the engine fails the tuple and reports the error
             raise
 
     def process_tick(self, tup: Any) -> None:
-        """Forget requests that have taken too long, which have failed by that."""
+        """Remove expired requests, which have failed by the message timeout."""
         expired = list(self._tracked.expired())
         for request_id in expired:
             if self._batches is not None:
@@ -110,7 +110,7 @@ class CoordinatedBolt(Bolt):
             self._inner.process_tick(tup)
 
     def close(self) -> None:
-        """Of the bolt inside, if it has one."""
+        """Delegates to the wrapped bolt, if supported."""
         if self._inner is not None:
             self._inner.close()
 
@@ -124,7 +124,7 @@ class CoordinatedBolt(Bolt):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> Any:
-        """Emit, and count where it went."""
+        """Emit and count the receiving tasks."""
         if not self._readers:
             return self.emit(values, stream, anchors, direct_task, need_task_ids)
         tasks = self.emit(values, stream, anchors, direct_task, True)
@@ -134,7 +134,7 @@ class CoordinatedBolt(Bolt):
         return tasks if need_task_ids else None
 
     def ack_counted(self, tup: Any) -> None:
-        """The tuple is done; maybe it was the last one of its request."""
+        """Count the acked tuple, possibly the last of its request."""
         track = self._tracked.get(tup.values[0])
         if track is not None:
             track.acked += 1
@@ -144,7 +144,7 @@ class CoordinatedBolt(Bolt):
             self.ack(tup)
 
     def fail_counted(self, tup: Any) -> None:
-        """The tuple has failed, and its request with it."""
+        """Fail the tuple and the tuple's request."""
         self._note_failed(tup)
         self.fail(tup)
 
@@ -155,10 +155,10 @@ class CoordinatedBolt(Bolt):
             self._check(tup, TupleRole.REGULAR)
 
     def _check(self, tup: Any, role: TupleRole) -> bool:
-        """Finish the request, or fail it, if it is time; whether it has failed."""
+        """Finish or fail the request when due; whether the request has failed."""
         request_id = tup.values[0]
         track = self._tracked.get(request_id)
-        if track is None:  # it has failed or expired before
+        if track is None:  # the request has failed or expired before
             return False
         is_delayed = self._shape.delays(role)
         if is_delayed:
@@ -186,7 +186,7 @@ class CoordinatedBolt(Bolt):
             self.log(f"request {request_id!r} fails: {error}", "warn")
             track.failed = True
         except Exception:
-            # The engine fails the tuple by which this was called, and reports the error.
+            # The engine fails the current tuple and reports the error.
             track.delayed = [each for each in track.delayed if each is not tup]
             self._drop(request_id, track)
             raise

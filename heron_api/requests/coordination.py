@@ -1,14 +1,14 @@
-"""When a task has all tuples of a request. Pure.
+"""Completeness of a request in a task. Pure.
 
-Each task that emits tuples of a request counts how many went to each task of the next bolt, and
-tells that task the number when it has all of the request itself. A task has all of a request when
-every source has told its number, and as many tuples were acked as these numbers are together. The
-task that gets the request's only tuple has no source: it has all when that one is acked. A last
-bolt that finishes each request asks for an id as well, so that it finishes the requests of which no
-tuple comes to it.
+Each task that emits tuples of a request counts the tuples sent to each task of the next bolt,
+and sends each count when its own input of the request is complete. A task's input is complete
+when every source has sent a count, and as many tuples are acked as the counts add up to. The
+task with the request's only tuple has no source: the ack of the tuple completes the request. A
+last bolt with a finish callback also waits for an id, so that requests without tuples in the
+task are finished.
 
-What is kept until then is acked then, so that the tree of the request's tuple in the spout is
-complete only when every number has come; if a tuple fails, these fail, and the request with them.
+Counts and ids are acked on completion, so the tuple tree of the request in the spout completes
+only after every count has arrived; if a tuple fails, the counts fail, and the request with them.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 
 class TupleRole(Enum):
-    """What a tuple is to the coordination."""
+    """Role of a tuple in the coordination."""
 
     REGULAR = "one of the request"
     NUMBER = "how many a source has sent"
@@ -28,7 +28,7 @@ class TupleRole(Enum):
 
 
 class TrackedRequest(Struct):
-    """What a task knows of one request."""
+    """State of one request in a task."""
 
     has_id: bool
     reports: int = 0
@@ -36,27 +36,28 @@ class TrackedRequest(Struct):
     acked: int = 0
     failed: bool = False
     sent: Counter[int] = field(default_factory=Counter)
-    """task -> tuples of the request that it was sent"""
+    """task -> tuples of the request sent to the task"""
     delayed: list[Any] = field(default_factory=list)
-    """Numbers and ids that are acked at the end."""
+    """Counts and ids to be acked on completion."""
 
     def is_complete(self, sources: int) -> bool:
-        """Whether all of the request is here, with so many tasks that tell numbers."""
+        """Whether the request is complete, given the number of counting tasks."""
         if not self.has_id:
             return False
         return sources == 0 or (self.reports == sources and self.acked == self.expected)
 
 
 class CoordinationShape(Struct, frozen=True):
-    """How a bolt stands among its neighbours."""
+    """The bolt's neighbours in the coordination."""
 
     sources: tuple[tuple[str, bool], ...] = ()
-    """Components that tell numbers, and whether one task of it does for each request (else all)."""
+    """Components that send counts, and whether one task of a component suffices per request
+    (else all)."""
     id_source: tuple[str, str] | None = None
     """Component and stream of the ids of all requests."""
 
     def role_of(self, component: str, stream: str, number_stream: str) -> TupleRole:
-        """Of a tuple that comes from there."""
+        """Role of a tuple from the component."""
         if (component, stream) == self.id_source:
             return TupleRole.ID
         if self.sources and stream == number_stream:
@@ -68,7 +69,7 @@ class CoordinationShape(Struct, frozen=True):
         return role is (TupleRole.NUMBER if self.id_source is None else TupleRole.ID)
 
     def reports(self, tasks_of: Any) -> int:
-        """How many numbers come for each request."""
+        """Number of counts expected per request."""
         return sum(1 if single else len(tasks_of(name)) for name, single in self.sources)
 
 
@@ -78,7 +79,7 @@ def shape_to_json(shape: CoordinationShape) -> dict[str, Any]:
 
 
 def shape_of(config: dict[str, Any]) -> CoordinationShape:
-    """Of what a config has."""
+    """Parse the config."""
     sources: Iterable[Any] = config["sources"]
     id_source = config["id"]
     return CoordinationShape(

@@ -16,16 +16,16 @@ ARGS_STREAM = "default"
 RETURN_STREAM = "ret"
 ID_STREAM = "id"
 ID_BITS = 63
-"""Of a request's id: drawn, so that those of several tasks differ."""
+"""Range of request ids: drawn at random, so that ids of several tasks differ."""
 RETURN_COMPONENT = "drpc.return.component"
 """Config key of JoinResult: the component whose tuples say where a result goes."""
 TURN_TUPLES = 64
-"""A KeyedFairBolt executes so many, then takes what has arrived meanwhile."""
+"""Number of tuples that a KeyedFairBolt executes before reading new input."""
 
 
 class PrepareRequest(Bolt):
-    """Gives each request an id (Storm: PrepareRequest): the arguments go on with it, and beside
-    them where the result goes, and that the request exists."""
+    """Assigns an id to each request (Storm: PrepareRequest): emits the arguments, the return
+    address and the request id on separate streams."""
 
     outputs = [
         Stream(fields=["request", "args"], name=ARGS_STREAM),
@@ -44,19 +44,19 @@ class PrepareRequest(Bolt):
 
 
 class JoinResult(Bolt):
-    """Puts a result and where it goes into one tuple (Storm: JoinResult)."""
+    """Joins a result and its return address into one tuple (Storm: JoinResult)."""
 
     outputs = ["result", "return-info"]
     auto_fail = True
     acks_later = True
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
-        """Read which input is which."""
+        """Determine the roles of the inputs."""
         self._returns_from = str(config[RETURN_COMPONENT])
         self._waiting: ExpiringEntries[Any] = ExpiringEntries(config, context)
 
     def process(self, tup: Any) -> None:
-        """One of the two, of which the first waits for the other."""
+        """Receive one of the two parts; the first part waits for the second."""
         request_id = tup.values[0]
         other = self._waiting.get(request_id)
         if other is None or other.component == tup.component:
@@ -71,7 +71,7 @@ class JoinResult(Bolt):
         self.ack(returned)
 
     def process_tick(self, tup: Any) -> None:
-        """Forget those whose request has failed by time."""
+        """Remove requests that have failed by timeout."""
         expired = list(self._waiting.expired())
         if expired:
             self.log(f"{len(expired)} requests had no result within the message timeout", "warn")
@@ -103,11 +103,11 @@ class KeyedFairBolt(Bolt):
         self._is_scheduled = False
 
     def is_idle(self) -> bool:
-        """Whether no tuple waits for its turn."""
+        """Whether all queues are empty."""
         return not self._waiting
 
     def process(self, tup: Any) -> None:
-        """Put it behind those of its key; it is executed when the message is read."""
+        """Queue the tuple by key; execution happens when the message is read."""
         self._waiting.setdefault(tup.values[0], deque()).append(tup)
         self._schedule()
 
@@ -116,7 +116,7 @@ class KeyedFairBolt(Bolt):
         self._inner.process_tick(tup)
 
     def close(self) -> None:
-        """Of the bolt inside, if it has one."""
+        """Delegates to the wrapped bolt, if supported."""
         self._inner.close()
 
     def _schedule(self) -> None:

@@ -1,4 +1,4 @@
-"""How a spout stands in a topology and how it emits (heronpy.api.spout.base_spout)."""
+"""Spouts: declaration in a topology and emits (heronpy.api.spout.base_spout)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ class BaseSpout(BaseComponent):
     """Base of spouts; `outputs` lists the fields of the default stream and further Streams."""
 
     outputs: Outputs
-    """Declared without a value: a class mixed in behind this one may bring it (heronpy)."""
+    """Declared without a value, so that a later mixin may define the value (heronpy)."""
 
     @classmethod
     def spec(
@@ -47,8 +47,8 @@ class BaseSpout(BaseComponent):
         """Emit the values `tup`, one for each field of `stream`.
 
         With a `tup_id` (any object) the tuple is tracked: `ack(tup_id)` or `fail(tup_id)` is
-        called for it. `direct_task` names the task that gets it besides the groupings.
-        `need_task_ids` asks for the list of task ids that got it.
+        called at the end. `direct_task` names an additional receiving task; `need_task_ids`
+        requests the list of receiving task ids.
         """
         return self.delegate.emit(tup, tup_id, stream, direct_task, need_task_ids)
 

@@ -1,4 +1,4 @@
-"""The spout that users derive from (heronpy.api.spout.spout)."""
+"""The base class of user spouts (heronpy.api.spout.spout)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +32,11 @@ class Spout(BaseSpout):
         """Called when the instance ends in good order; not after a kill."""
 
     def next_tuple(self) -> Any:
-        """Emit what there is, usually one tuple, and return at once; nothing may block here."""
+        """Emit available tuples, usually one, and return at once; blocking calls delay acks."""
         raise NotImplementedError(f"{type(self).__name__} must define next_tuple(self)")
 
     def ack(self, tup_id: Any) -> Any:
-        """The tuple emitted with `tup_id` and all that came of it is processed."""
+        """The tuple emitted with `tup_id` and all derived tuples are processed."""
 
     def fail(self, tup_id: Any) -> Any:
         """The tuple emitted with `tup_id` failed somewhere or took too long; emit it again?"""

@@ -1,4 +1,4 @@
-"""A component's state: made for its instance, put into the user's object, keyed by its tuples."""
+"""A component's state: created per instance, bound to the user's object, keyed by input tuples."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +23,8 @@ Process = Callable[[Any], Any]
 def component_state(
     spec: ComponentSpec, config: Mapping[str, Any], label: str = ""
 ) -> ComponentState:
-    """An empty state for an instance of `spec`, whose config is merged with the defaults. `label`
-    tells it from those of other instances on this machine."""
+    """An empty state for an instance of `spec`, whose config is merged with the defaults.
+    `label` distinguishes instances on the machine."""
     merged = keys.with_defaults(config)
     codec = StateCodec(spec.name, pickles=keys.flag(merged, keys.VALUES_PICKLE))
     current = CurrentKey(spec.name, _fields_of_keys(spec.inputs))
@@ -33,7 +33,7 @@ def component_state(
 
 
 def _grouped_by(inputs: Sequence[InputSpec]) -> GroupedFields:
-    """The fields of each input; nothing if not all of a key come to one task."""
+    """The key fields of each input; empty if the tuples of a key may go to several tasks."""
     if any(each.grouping.kind is not GroupingKind.FIELDS for each in inputs):
         return {}
     return {(each.component, each.stream): each.grouping.fields for each in inputs}
@@ -42,14 +42,14 @@ def _grouped_by(inputs: Sequence[InputSpec]) -> GroupedFields:
 def _backend(config: Mapping[str, Any], codec: StateCodec, label: str) -> StateBackend:
     if keys.state_backend(config) == keys.MEMORY:
         return MemoryBackend(codec)
-    # Late: few need it.
+    # Imported late: rarely needed.
     from heron_io.state_backends.rocksdb import RocksBackend
 
     return RocksBackend(codec, config.get(keys.STATE_FOLDER), label)
 
 
 def _now() -> float:
-    """By its module: the tester lets time.time() answer from its virtual clock."""
+    """Called through the module: the tester replaces time.time() by a virtual clock."""
     return time.time()
 
 
@@ -64,19 +64,18 @@ def keeps_state(user: Any) -> bool:
 
 
 def saves_itself(user: Any) -> bool:
-    """Whether a user's object goes on with its state in a topology that runs at least once. One
-    that acks its tuples long after it has taken them (a window) says that it does not: they come
-    again."""
+    """Whether a user's object keeps its state under at-least-once delivery. An object that acks
+    tuples long after receiving them (a window) opts out: the tuples are replayed."""
     return keeps_state(user) and bool(getattr(user, "saved_at_least_once", True))
 
 
 def may_fail_retained(user: Any) -> bool:
-    """Whether a user's object can fail all tuples that it holds, and begin without them."""
+    """Whether a user's object can fail all retained tuples and start without them."""
     return keeps_state(user) and not saves_itself(user)
 
 
 def provide(user: Any, state: Any, component: str) -> None:
-    """Give a user's object the states that its class declares."""
+    """Bind the states declared by the class to a user's object."""
     declared = declared_states(type(user))
     if declared and not isinstance(state, ComponentState):
         raise ComponentError(

@@ -1,4 +1,4 @@
-"""The state that an instance gets: Heron's keys and values, and keyed states beside them."""
+"""The state of an instance: Heron's key-value state plus keyed states."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
@@ -21,10 +21,10 @@ _PLAIN = TableId("", StateKind.PLAIN, nested=False)
 
 
 class ComponentState(HashMapState):
-    """What `init_state` is called with; all of it is for the main thread.
+    """Argument of `init_state`; for use on the main thread only.
 
-    `put`, `get`, `delete`, `enumerate` and `clear` are about keys and values of this one instance,
-    as in Heron; the others make states by the key of the tuple that is being processed.
+    `put`, `get`, `delete`, `enumerate` and `clear` operate on keys and values of the instance,
+    as in Heron; the remaining methods create states by the key of the current tuple.
     """
 
     def __init__(self, named: NamedStates, grouped_by: GroupedFields | None = None) -> None:
@@ -33,7 +33,7 @@ class ComponentState(HashMapState):
         self.grouped_by = grouped_by or {}
         self._table = named.backend.table(_PLAIN)
         self.is_fixed = False
-        """Whether it has what belongs to this instance and is divided by no key."""
+        """Whether the state has per-instance data that no key divides."""
 
     # --- Heron's, and Storm's KeyValueState -----------------------------------------------------
 
@@ -43,12 +43,12 @@ class ComponentState(HashMapState):
         self._table.put(key, value)
 
     def get(self, key: Hashable, default: Any = None) -> Any:
-        """The value of `key`, `default` if there is none."""
+        """The value of `key`, or `default`."""
         value = self._table.get(key)
         return default if value is ABSENT else value
 
     def delete(self, key: Hashable) -> Any:
-        """Forget `key`; returns what it had, None if nothing."""
+        """Delete `key`; return the deleted value, or None."""
         value = self.get(key)
         self._table.remove(key)
         return value
@@ -58,11 +58,11 @@ class ComponentState(HashMapState):
         return iter(enumerate(self._table.all_keys()))
 
     def __iter__(self) -> Iterator[tuple[Hashable, Any]]:
-        """(key, value) of each, as Storm's state gives them."""
+        """Pairs (key, value), as in Storm's state."""
         return ((key, self._table.get(key)) for key in self._table.all_keys())
 
     def clear(self) -> None:
-        """Forget all that was put; keyed states stay."""
+        """Delete all key-value entries; keyed states are unchanged."""
         self._table.clear()
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class ComponentState(HashMapState):
         ttl_secs: float | None = None,
         refresh_on_read: bool = False,
     ) -> ValueState[Any]:
-        """One value for each key; a `default` that can be called is called for each use."""
+        """One value per key; a callable `default` is called for each use."""
         return self.named.value_state(name, default, ttl_secs, refresh_on_read)
 
     def list_state(
@@ -100,7 +100,7 @@ class ComponentState(HashMapState):
         ttl_secs: float | None = None,
         refresh_on_read: bool = False,
     ) -> ReducingState[Any]:
-        """One value for each key, to which others are added by `reduce(so far, new)`."""
+        """One value per key; `reduce(so far, new)` adds a value."""
         checked = checked_call(f"reducing_state {name}", reduce)
         return self.named.reducing_state(
             name, reduce, default, ttl_secs, refresh_on_read, checked.check
@@ -113,7 +113,7 @@ class ComponentState(HashMapState):
     # --- for window bolts -----------------------------------------------------------------------
 
     def key_of_tuple(self) -> TupleKeys | None:
-        """How to find the key of a tuple; None if keys do not tell which instance has it."""
+        """Function from a tuple to its key; None if keys do not determine the instance."""
         component = self.named.current.component
         return keys_of_tuples(component, self.grouped_by) if self.grouped_by else None
 
@@ -121,7 +121,7 @@ class ComponentState(HashMapState):
 
     @property
     def given(self) -> "ComponentState":
-        """What `init_state` is called with."""
+        """Implementation of the argument of `init_state`."""
         return self
 
     def keep_in_flight(
@@ -135,20 +135,20 @@ class ComponentState(HashMapState):
         put_in_flight(self.named.backend, key_range, items, keys)
 
     def take_in_flight(self) -> list[Item]:
-        """Those that were restored, which run again; the state has them no more."""
+        """Restored tuples to be processed again; the call removes them from the state."""
         return take_in_flight(self.named.backend)
 
     def reader(self, name: str) -> StateReader:
-        """A state by its name, to be read as it is now, without a change of it."""
+        """A read-only view of a named state."""
         named = self.named
         return reader_of(named.backend, named.current.component, name, named.now())
 
     def snapshot(self) -> bytes:
-        """All of it, as it is now; StateError naming what cannot be saved."""
+        """A snapshot of the state; StateError naming a value that cannot be saved."""
         return self.named.backend.snapshot()
 
     def deferred_snapshot(self) -> StateBytes:
-        """The same for a checkpoint store."""
+        """The snapshot for a checkpoint store."""
         return self.named.backend.deferred_snapshot()
 
     def restore(self, snapshot: bytes) -> None:

@@ -25,7 +25,7 @@ S = TypeVar("S", bound=KeyedState)
 
 
 class DeclaredState(Generic[S]):
-    """A state that each instance of a class has as an attribute of this name."""
+    """A state bound to each instance of a class under the attribute's name."""
 
     name: str
 
@@ -54,9 +54,10 @@ class DeclaredState(Generic[S]):
 def value_state(
     *, default: Any = None, ttl_secs: float | None = None, refresh_on_read: bool = False
 ) -> DeclaredState[ValueState[Any]]:
-    """One value for each key; a `default` that can be called (list, dict) is called each time.
+    """One value per key; a callable `default` (list, dict) is called for each use.
 
-    By name only: a state's name, which other frameworks want first, is that of the attribute.
+    Arguments are keyword-only: the attribute supplies the state's name, the first argument of
+    other frameworks.
     """
     return DeclaredState(
         lambda state, name: state.value_state(name, default, ttl_secs, refresh_on_read)
@@ -66,7 +67,7 @@ def value_state(
 def list_state(
     *, ttl_secs: float | None = None, refresh_on_read: bool = False
 ) -> DeclaredState[ListState[Any]]:
-    """A list for each key, which grows at its end."""
+    """An append-only list per key."""
     return DeclaredState(lambda state, name: state.list_state(name, ttl_secs, refresh_on_read))
 
 
@@ -84,14 +85,14 @@ def reducing_state(
     ttl_secs: float | None = None,
     refresh_on_read: bool = False,
 ) -> DeclaredState[ReducingState[Any]]:
-    """One value for each key, to which others are added by `reduce(so far, new)`."""
+    """One value per key; `reduce(so far, new)` adds a value."""
     return DeclaredState(
         lambda state, name: state.reducing_state(name, reduce, default, ttl_secs, refresh_on_read)
     )
 
 
 def declared_states(cls: type) -> dict[str, DeclaredState[Any]]:
-    """The states that a class and its bases declare, by the names of the attributes."""
+    """The states declared by a class and its bases, by attribute name."""
     states: dict[str, DeclaredState[Any]] = {}
     for base in reversed(cls.__mro__):
         for name, each in vars(base).items():

@@ -1,7 +1,7 @@
-"""State that an earlier version of a component's class has saved.
+"""Migration of state saved by an earlier version of a component's class.
 
-A class says by `state_version` (a number, 0 if it says nothing) in which form it keeps its state.
-Whoever begins with the state of another version is given it once, after `init_state` and before
+A class declares the version of its state by `state_version` (a number, default 0). If the
+restored state has a different version, `migrate` is called once, after `init_state` and before
 `initialize`:
 
     class Count(Bolt, StatefulComponent):
@@ -14,7 +14,7 @@ Whoever begins with the state of another version is given it once, after `init_s
                 self.total.for_key(key).put(float(counts.for_key(key).get()))
             counts.clear_all()
 
-The number is saved with the state, so it counts for savepoints and for restores as well.
+The version is saved with the state, for checkpoints and savepoints.
 """
 
 from typing import Any
@@ -30,17 +30,17 @@ _KEY = "version"
 
 
 class OldState(ComponentState):
-    """What `migrate` is called with: the states by the names and kinds that they were saved by."""
+    """Argument of `migrate`: the states by their saved names and kinds."""
 
     def __init__(self, named: NamedStates, version: int) -> None:
         super().__init__(named)
         self.version = version
-        """The state_version of the class that saved them."""
+        """The state_version of the saving class."""
 
 
 def migrate(user: Any, state: Any, component: str, is_restored: bool) -> None:
-    """Let a user's object take over the state of another version of its class, if it is one;
-    ComponentError if it does not say how."""
+    """Migrate the state of a different version of the class; ComponentError without a `migrate`
+    method."""
     if not isinstance(state, ComponentState):
         return
     wanted, backend = getattr(type(user), "state_version", 0), state.named.backend

@@ -6,27 +6,28 @@ from heron_api.state.state import State
 
 
 class StatefulComponent:
-    """Mix it into a spout or bolt whose state is to be kept.
+    """Mixin for a spout or bolt with saved state.
 
-    Under EFFECTIVELY_ONCE the state is saved with each checkpoint and restored from the last one;
-    under ATLEAST_ONCE each instance saves its own now and then, and a new process of it begins with
-    the newest. Under ATMOST_ONCE it lives in memory, and a new process starts with an empty one.
+    Under EFFECTIVELY_ONCE state is saved with each checkpoint and restored from the latest;
+    under ATLEAST_ONCE each instance saves its state periodically, and a new process starts from
+    the latest copy. Under ATMOST_ONCE state is in memory only, and a new process starts with
+    empty state.
     """
 
     def init_state(self, stateful_state: State) -> Any:
-        """Called once before `initialize` with the instance's state, empty or restored; keep it to
-        write to it."""
+        """Called once before `initialize` with the instance's state, empty or restored; keep a
+        reference for writes."""
 
     def pre_save(self, checkpoint_id: Any) -> Any:
-        """Called before the state is saved: put into it what is not in it yet."""
+        """Called before the state is saved: write pending changes to the state."""
 
 
 class TwoPhaseStatefulComponent(StatefulComponent):
-    """A StatefulComponent that does something with the world when a checkpoint is complete (commits
-    what it wrote since the last one), as Heron's ITwoPhaseStatefulComponent.
+    """A StatefulComponent with an external commit when a checkpoint is complete (Heron's
+    ITwoPhaseStatefulComponent).
 
-    What `pre_save` prepared for a checkpoint counts from `post_save` of the same one on, and not if
-    that never comes.
+    Data prepared by `pre_save` for a checkpoint becomes valid with `post_save` of the
+    checkpoint, and is discarded without the call.
     """
 
     def post_save(self, checkpoint_id: Any) -> Any:

@@ -1,4 +1,4 @@
-"""BatchWindowBolt: a KeyedWindowBolt that takes and emits record batches. heronpy has none."""
+"""BatchWindowBolt: a KeyedWindowBolt on record batches. An extension of heronpy's API."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class RetainedTuple:
-    """A tracked batch: it is acked when no slice has it any more, and fails once."""
+    """A tracked batch: acked when the last slice is released, failed at most once."""
 
     tuple: Any
     slices: int
 
 
 class RetainedCalls:
-    """What a WindowRunner calls of its bolt, for what its windows hold."""
+    """Callbacks of a WindowRunner for retained batches."""
 
     def __init__(self, bolt: Any) -> None:
         self.logger = bolt.logger
@@ -51,14 +51,14 @@ class RetainedCalls:
             self._bolt.ack(tup.tuple)
 
     def fail(self, tup: RetainedTuple) -> None:
-        """A result of it could not be emitted."""
+        """Emitting a result has failed."""
         if tup.slices > 0:
-            tup.slices = 0  # it is not acked any more
+            tup.slices = 0  # the batch is not acked any more
             self._bolt.fail(tup.tuple)
 
 
 class BatchRunner(WindowRunner):
-    """A WindowRunner for batches; its operator is a ColumnWindows."""
+    """A WindowRunner for batches; the operator is a ColumnWindows."""
 
     def process_batch(self, tup: Any, add: Callable[[int], list[Output]]) -> None:
         """A batch, which `add` puts into the operator at the time of now; a watermark comes behind
@@ -111,7 +111,7 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
-        """Also what it has not of a KeyedWindowBolt."""
+        """Also rejects unsupported options of a KeyedWindowBolt."""
         if problem := super().load_problem(config, runs_here):
             return problem
         if not isinstance(cls.window, Tumbling | Sliding):
@@ -131,7 +131,7 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
 
     @classmethod
     def outputs_problem(cls, config: Mapping[str, Any], streams: Iterable[str]) -> str | None:
-        """Streams that take no batches, since they declare no types."""
+        """Input streams without declared types, which cannot be batched."""
         late = cls.with_settings(config).get(keys.LATE_STREAM)
         if late is not None and late not in streams:
             return (
@@ -162,7 +162,7 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
     def made_runner(
         self, clock: EventClock, settings: EventTimeSettings, by_event_time: bool
     ) -> WindowRunner:
-        """What runs the windows; pyarrow is imported here."""
+        """Create the window runner; imports pyarrow."""
         from heron_core.algorithms.event_windows.column_windows import ColumnWindows
 
         self._by_event_time = by_event_time
@@ -186,8 +186,8 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
             self.ack(tup)
 
     def values(self, result: Result) -> Any:
-        """What is emitted of a window: its results by name, the columns `result.value`, if this is
-        not overridden; None emits nothing."""
+        """Output of a window: results by name, with columns `result.value`, unless overridden;
+        None emits no batch."""
         return result.value
 
     def _add(self, tup: Any, batch: "RecordBatch", now_ms: int) -> list[Output]:

@@ -1,4 +1,4 @@
-"""What bolts have in common whose runner knows the time: its calls, and where time comes from."""
+"""Common base of bolts with a time-driven runner: callbacks and time sources."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from heron_core.errors import ComponentError
 
 
 class BoltCalls(Protocol):
-    """What a runner calls of its bolt."""
+    """Callbacks of a runner."""
 
     logger: Any
 
@@ -29,7 +29,7 @@ class BoltCalls(Protocol):
 
 
 class Runner:
-    """What is done for a bolt as time goes on; watermarks change nothing by processing time."""
+    """Time-driven actions of a bolt; watermarks have no effect in processing time."""
 
     def tick(self) -> None:
         """Time has passed."""
@@ -40,30 +40,30 @@ class Runner:
         raise NotImplementedError
 
     def clock_state(self) -> ClockState | None:
-        """How far it is in event time, if it goes by it; from any thread."""
+        """Current event time, or None in processing time; callable from any thread."""
         return None
 
     def advance_watermark(self, watermark_ms: int) -> None:
         """A watermark from elsewhere than the tuples: from a test, or with the data."""
 
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
-        """What a source says of itself."""
+        """Process a source's watermark."""
 
     def on_watermark(self, watermark_ms: int) -> None:
-        """What all sources together have said."""
+        """Process the combined watermark of all sources."""
 
     def save(self, state: Any, key_of: KeyOf) -> None:
-        """Put into the state what is not in it yet, by `key_of` its keys or of its tuples; None: no
-        key divides it."""
+        """Write unsaved changes to the state, by `key_of` of keys or tuples; None: no key
+        divides the state."""
 
     def restore(self, state: Any, key_of: KeyOf) -> None:
-        """Go on with what `save` has put there."""
+        """Restore from the state written by `save`."""
 
     def remember_end(self, first_end: FirstEnd) -> None:
-        """Whether its sources have finished before is known by this one."""
+        """Record whether the sources have finished before."""
 
     def fail_retained(self) -> None:
-        """Every tuple that is held fails; what was made of it is dropped."""
+        """Fail every retained tuple and discard their results."""
 
 
 class ClockRunner(Runner):
@@ -90,7 +90,7 @@ class ClockRunner(Runner):
 
 
 class ClockedBolt(Bolt):
-    """A bolt with a `time_runner`, which its `initialize` sets."""
+    """A bolt with a `time_runner`, set in `initialize`."""
 
     window_clock: Callable[[], float] = staticmethod(time.time)
     """Seconds since 1970."""
@@ -98,7 +98,7 @@ class ClockedBolt(Bolt):
 
     @classmethod
     def with_settings(cls, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The config with what the class says under it."""
+        """The config, with the class's attributes as defaults."""
         return dict(config)
 
     def process_tick(self, tup: Any) -> None:
@@ -106,11 +106,12 @@ class ClockedBolt(Bolt):
         self.time_runner.tick()
 
     def clock_state(self) -> ClockState | None:
-        """How far it is in event time (the engine asks for it, from any thread)."""
+        """Current event time (read by the engine, from any thread)."""
         return self.time_runner.clock_state()
 
     def advance_watermark(self, watermark_ms: int) -> None:
-        """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
+        """Set the lower bound of expected events, regardless of tuples (TopologyTester calls the
+        method)."""
         self.time_runner.advance_watermark(watermark_ms)
 
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
@@ -118,29 +119,29 @@ class ClockedBolt(Bolt):
         self.time_runner.source_watermark(component, task, watermark_ms)
 
     def on_watermark(self, watermark_ms: int) -> None:
-        """All sources have sent one; call it if you override it."""
+        """All sources have sent a watermark; call super when overriding."""
         self.time_runner.on_watermark(watermark_ms)
 
     def on_finish(self) -> None:
-        """The end of a finite run: what is open is complete; call it if you override it."""
+        """End of a finite run: open windows are complete; call super when overriding."""
         self.time_runner.finish()
 
 
 class TimedBolt(ClockedBolt):
-    """A bolt whose class says how it tells the time of its events."""
+    """A bolt whose class declares the time of events."""
 
     timestamp_field: str | None = None
     lag_ms: int | None = None
-    """How far behind the latest event one may be: the watermark's distance."""
+    """Longest lag of an event behind the latest event: the watermark's distance."""
     watermarks: WatermarkStrategy | None = None
-    """Instead of `lag_ms`: BoundedDisorder, Monotonous, ByPartition, Given, or one of your own."""
+    """Alternative to `lag_ms`: BoundedDisorder, Monotonous, ByPartition, Given, or a user's own."""
     idle_ms: int | None = None
-    """A source that sends nothing for so long does not hold the watermark back."""
+    """Silence after which a source does not delay the watermark."""
     settings: EventTimeSettings
 
     @classmethod
     def own_settings(cls) -> dict[str, Any]:
-        """What the class says of keys; None for nothing."""
+        """Config defaults from the class; None values are skipped."""
         return {
             keys.TIMESTAMP_FIELD: cls.timestamp_field,
             keys.TIMESTAMP_LAG_MS: cls.lag_ms,
@@ -149,13 +150,13 @@ class TimedBolt(ClockedBolt):
 
     @classmethod
     def with_settings(cls, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The config with the class's attributes under it."""
+        """The config, with the class's attributes as defaults."""
         own = {key: value for key, value in cls.own_settings().items() if value is not None}
         return own | dict(config)
 
     @classmethod
     def settings_of(cls, config: Mapping[str, Any]) -> EventTimeSettings:
-        """What the config and the class say of event time; TopologyError naming the key."""
+        """Event-time settings of config and class; TopologyError naming the key."""
         return EventTimeSettings.of(cls.with_settings(config), keys.OF_TASKS, cls._has_own_time())
 
     @classmethod
@@ -164,7 +165,7 @@ class TimedBolt(ClockedBolt):
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
-        """What can be told before it starts."""
+        """Checks before the start."""
         try:
             cls.settings_of(config)
         except ValueError as error:
@@ -193,5 +194,5 @@ class TimedBolt(ClockedBolt):
 
 
 def name_of(bolt: Any, context: Any) -> str:
-    """The name of its component; that of its class in a test without a context."""
+    """The component's name; in a test without a context, the class's name."""
     return type(bolt).__name__ if context is None else str(context.get_component_id())

@@ -1,7 +1,7 @@
-"""How a window bolt tells the time of the events: timestamps of its tuples, and their watermark.
+"""Event time of a window bolt: timestamps of tuples, and their watermark.
 
-The keys are Storm's (WindowedBoltExecutor, WaterMarkEventGenerator); `…max.ahead.ms`, `…idle.ms`,
-`…watermark.sources` and `…allowed.lateness.ms` are this project's.
+The keys are Storm's (WindowedBoltExecutor, WaterMarkEventGenerator); `…max.ahead.ms`,
+`…idle.ms`, `…watermark.sources` and `…allowed.lateness.ms` are extensions.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,16 +29,16 @@ Source = tuple[Any, ...]
 MILLISECONDS = 1000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SLIDE_TICKS = 8
-"""In a slide by processing time: its window is shown late by an eighth of it at most."""
+"""Ticks per slide in processing time: windows are late by an eighth of the slide at most."""
 SLIDE_TICK_SECS_MAX = 1.0
-"""And by no more than this; that often an idle bolt can afford to wake up."""
+"""Longest tick interval, and so the longest delay; an idle bolt can afford the wake-ups."""
 TICK_SECS_MIN = 0.01
-"""A trigger of fewer milliseconds is looked at this often: more would cost more than it shows."""
+"""Shortest tick interval, for triggers of few milliseconds: more ticks would not pay."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventTimeSettings:
-    """What the config says of event time."""
+    """Event-time settings of the config."""
 
     field: str | None
     """The field with an event's milliseconds since 1970; None: by processing time."""
@@ -47,15 +47,14 @@ class EventTimeSettings:
     interval_ms: int
     """Processing time between two watermarks; 0: after each tuple."""
     idle_ms: int | None
-    """A source that is silent for so long is left out; None: never."""
+    """Silence after which a source is left out; None: never."""
     end_after_ms: int | None
-    """When no source has sent anything for so long, the open windows are complete; None: never, as
-    long as nobody asks for it."""
+    """Silence of all sources after which open windows are complete; None: never, the default."""
     show_after_ms: int | None
-    """When no source has sent anything for so long, the open windows are shown so far, and their
-    tuples are acked; None: never."""
+    """Silence of all sources after which open windows emit early results and ack their tuples;
+    None: never."""
     ahead_ms: int
-    """How far ahead of the clock a timestamp may be."""
+    """Limit of a timestamp ahead of the clock."""
     late_stream: str | None
     sources: str
 
@@ -97,13 +96,13 @@ class EventTimeSettings:
 
 def request_slide_ticks(context: Any, slide_ms: int) -> None:
     """Ticks by which windows by processing time are shown soon after each slide has ended."""
-    if isinstance(context, TopologyContext):  # a test may have none, or one of its own
+    if isinstance(context, TopologyContext):  # a test may have no context, or its own
         secs = min(slide_ms / SLIDE_TICKS / MILLISECONDS, SLIDE_TICK_SECS_MAX)
         context.request_ticks(max(TICK_SECS_MIN, secs))
 
 
 class EventClock:
-    """The watermark of one bolt's instance, by the timestamps of its input."""
+    """The watermark of a bolt's instance, from the timestamps of the input."""
 
     def __init__(
         self,
@@ -126,13 +125,13 @@ class EventClock:
         self._strategy = strategy
         self._event_of = event_of
         self._partitions: dict[Source, set[Source]] = {}
-        """(component, task) -> its partitions (component, task, partition)"""
+        """(component, task) -> partitions (component, task, partition)"""
         self._by_task = settings.sources == keys.OF_TASKS
         self._wire = _tasks_by_component(context)
-        """component -> the newest watermarks of its tasks that came with the data"""
+        """component -> newest watermarks of the component's tasks, received with the data"""
         self._late_dropped = _late_metric(context)
         self.first_end = FirstEnd(None)
-        """Another one if the bolt keeps state."""
+        """Replaced if the bolt keeps state."""
         sources = _sources(context, self._by_task)
         self._streams = [] if self._by_task else sources
         self.generator = WatermarkGenerator(
@@ -144,7 +143,7 @@ class EventClock:
         return int(self._clock() * MILLISECONDS)
 
     def timestamp_of(self, tup: Any, now_ms: int) -> int:
-        """A tuple's timestamp; ComponentError naming where it comes from if it is none."""
+        """A tuple's timestamp; ComponentError naming the source for an invalid timestamp."""
         value = self._timestamp_of(tup)
         if isinstance(value, datetime):
             value = milliseconds_of(value)
@@ -161,15 +160,15 @@ class EventClock:
         return value
 
     def late_dropped(self, number: int) -> None:
-        """So many tuples came too late, and go to no stream."""
+        """Count late tuples without a late stream."""
         self._late_dropped.incr(number)
 
     def is_complete(self, retains_tracked: bool) -> bool:
-        """Whether what is held is complete, as all sources have finished.
+        """Whether retained tuples are complete because all sources have finished.
 
-        Behind tuples that come all the same, of a bolt's tick or its `on_finish`, their task says
-        once more that it has finished. Tuples of other tasks may follow, so from the second time on
-        what is held waits for `on_finish`, unless a spout waits for it (`retains_tracked`).
+        A task with output after its end (from a bolt's tick or `on_finish`) reports its end
+        again. Tuples of other tasks may follow, so from the second report on, retained tuples
+        wait for `on_finish`, unless a spout waits for their acks (`retains_tracked`).
         """
         if not self.generator.has_ended:
             return False
@@ -177,8 +176,8 @@ class EventClock:
         return is_first or retains_tracked
 
     def has_ended(self, now_ms: int, retained: int, logger: Any) -> bool:
-        """Whether nothing has come for so long that the `retained` windows or tuples are
-        complete."""
+        """Whether the input has been idle long enough to complete the `retained` windows or
+        tuples."""
         limit_ms = self._settings.end_after_ms
         if limit_ms is None or not retained or self.generator.silent_ms(now_ms) < limit_ms:
             return False
@@ -189,12 +188,12 @@ class EventClock:
         return True
 
     def is_quiet(self, now_ms: int) -> bool:
-        """Whether nothing has come for so long that what is held is shown so far, and acked."""
+        """Whether the input has been idle long enough for early results and acks."""
         limit_ms = self._settings.show_after_ms
         return limit_ms is not None and self.generator.silent_ms(now_ms) >= limit_ms
 
     def seen(self, tup: Any, timestamp_ms: int, now_ms: int) -> None:
-        """A tuple with a timestamp that was checked."""
+        """A tuple with a validated timestamp."""
         source = (tup.component, tup.task if self._by_task else tup.stream)
         if self._strategy is None:
             self.generator.seen(source, timestamp_ms, now_ms)
@@ -204,7 +203,7 @@ class EventClock:
             self._wire[tup.component].reopened(tup.task)
 
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
-        """A task that the bolt reads says how far it has come; END_OF_TIME: it has finished."""
+        """Watermark of an input task; END_OF_TIME: the task has finished."""
         now_ms = self.now_ms()
         if self._by_task:
             for source in self._partitions.get((component, task), ((component, task),)):
@@ -234,7 +233,7 @@ class EventClock:
             self.generator.received(source, min(watermark_ms, END_OF_TIME - 1), now_ms)
 
     def _part(self, source: Source, partition: Any, now_ms: int) -> Source:
-        """The partition as a source of its own, in place of its task."""
+        """Treat the partition as a source, in place of its task."""
         parts = self._partitions.setdefault(source, set())
         part = (*source, partition)
         if part not in parts:
@@ -243,7 +242,7 @@ class EventClock:
         return part
 
     def state(self) -> ClockState:
-        """How far it is, and who holds it back; from any thread."""
+        """Current watermark and the source that delays the watermark; from any thread."""
         return self.generator.statistics(self.now_ms())
 
     def watermark_ms(self, now_ms: int) -> int:
@@ -262,8 +261,9 @@ def milliseconds_of(time: datetime) -> int:
 
 
 def _late_metric(context: Any) -> CountMetric:
-    """One for each instance, whatever number of clocks it has; totals are exact at its end, too."""
-    if not isinstance(context, TopologyContext):  # a test may have none, or one of its own
+    """One reporter per instance, for any number of clocks; totals are exact at the instance's
+    end."""
+    if not isinstance(context, TopologyContext):  # a test may have no context, or its own
         return TupleCount()
     known = getattr(context, "metrics", {}).get(LATE_DROPPED)
     if known is not None:
@@ -286,7 +286,7 @@ def _show_after_ms(config: Mapping[str, Any]) -> int | None:
 
 
 def field_of(name: str, field: str) -> Callable[[Any], Any]:
-    """Reads a field; ComponentError naming those that there are, if it is none of the tuple's."""
+    """Reads a field; ComponentError with the list of fields for an unknown field."""
 
     def timestamp_of(tup: Any) -> Any:
         fields = tup.fields
@@ -308,12 +308,12 @@ def request_ticks(
     waits = [
         each / MILLISECONDS for each in (trigger.early_ms, trigger.late_ms) if each is not None
     ]
-    if isinstance(context, TopologyContext):  # a test may have none, or one of its own
+    if isinstance(context, TopologyContext):  # a test may have no context, or its own
         context.request_ticks(max(TICK_SECS_MIN, min([settings.tick_secs, *waits])))
 
 
 def _sources(context: Any, by_task: bool) -> list[Source]:
-    """Everything that the bolt reads."""
+    """All input streams of the bolt."""
     inputs: Any = getattr(context, "get_this_sources", dict)() or {}
     sources: list[Source] = []
     for stream in inputs:

@@ -1,4 +1,5 @@
-"""KeyedProcessBolt: keyed state and timers (Flink's KeyedProcessFunction). heronpy has none."""
+"""KeyedProcessBolt: keyed state and timers (Flink's KeyedProcessFunction). An extension of
+heronpy's API."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -17,7 +18,7 @@ KEY_SHOWN = 100
 
 
 class KeyedProcessBolt(TimedBolt):
-    """Processes tuples by key, with state, and is called when time has come to a point.
+    """Processes tuples by key, with state and timers.
 
         class Inactive(KeyedProcessBolt):
             outputs = ["user", "last_ms"]
@@ -34,36 +35,36 @@ class KeyedProcessBolt(TimedBolt):
                 if self.last.get() == timestamp_ms - 60_000:
                     self.emit([timer.key, self.last.get()])
 
-    Timers are part of the state. Read the bolt with `Grouping.fields`, as keyed states want it.
-    Without a timestamp field (or a `timestamp(self, tup)`) the watermark is what spouts give by
-    `emit_watermark`. What the config says of `topology.bolts…` wins over the class.
+    Timers are part of the state. Keyed states require `Grouping.fields` on the input. Without a
+    timestamp field (or a `timestamp(self, tup)`) the watermark comes from the spouts'
+    `emit_watermark`. Config keys `topology.bolts…` override the class.
     """
 
     timers: TimerService
-    """There from `init_state` on."""
+    """Set from `init_state` on."""
     time_runner: TimerRunner
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
-        """What can be told before it starts: nothing to process with, a wrong value."""
+        """Checks before the start: a missing method, an invalid value."""
         if cls.process_element is KeyedProcessBolt.process_element:
             return f"class {cls.__name__} must define process_element(self, tup, timestamp_ms)"
         return super().load_problem(config, runs_here)
 
     def init_state(self, state: State) -> None:
-        """Keep the timers that are in the state; call it if you override it."""
+        """Restore the timers of the state; call super when overriding."""
         self.timers = timers_of(state, type(self).__name__)
         self._timer_state = state
 
     def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
-        """Read the clock's settings, and ask for ticks; call it if you override it."""
+        """Read the clock's settings and request ticks; call super when overriding."""
         clock, by_event_time = self.begin_clock(config, context)
         self.time_runner = TimerRunner(self.timers, clock, self.settings, by_event_time, self._due)
         self.time_runner.remember_end(FirstEnd(self._timer_state))
         request_timer_ticks(context, self.settings)
 
     def process_element(self, tup: Any, timestamp_ms: int | None) -> Any:
-        """Process one tuple, as `process` of other bolts; `timestamp_ms` None without event
+        """Process one tuple, like `process` of other bolts; `timestamp_ms` is None without event
         time."""
         raise NotImplementedError
 
@@ -81,5 +82,5 @@ class KeyedProcessBolt(TimedBolt):
         refuse_coroutine(self.process_element, self.process_element(tup, timestamp_ms))
 
     def process(self, tup: Any) -> None:
-        """Process a tuple, then what is due."""
+        """Process a tuple, then fire due timers."""
         self.time_runner.process(tup, partial(self._run_element, tup))

@@ -1,4 +1,4 @@
-"""KeyedWindowBolt: windows by the time of the events, each key on its own. heronpy has none."""
+"""KeyedWindowBolt: windows by event time and key. An extension of heronpy's API."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from heron_core.validation import choices
 
 
 class EventWindowBolt(RetainingBolt):
-    """What bolts with a WindowRunner have in common."""
+    """Common base of bolts with a WindowRunner."""
 
     time_runner: WindowRunner
     settings: EventTimeSettings
@@ -44,18 +44,18 @@ class KeyedWindowBolt(TimedBolt, EventWindowBolt):
     """
 
     key_fields: Sequence[str] = ()
-    """Fields whose values are the key; none: one key for everything."""
+    """Key fields; empty: all events share one key."""
     window: Assigner
     aggregate: Aggregate = Count()
     trigger: Trigger = AT_WATERMARK
     allowed_lateness_ms: int | None = None
-    """How long after its end a window takes late events, and shows its result again."""
+    """Time after a window's end during which late events update the result."""
     late_stream: str | None = None
-    """Where events go that are too late; it has the one field `late_tuple`."""
+    """Stream of late events, with the one field `late_tuple`."""
 
     @classmethod
     def own_settings(cls) -> dict[str, Any]:
-        """What the class says of keys; None for nothing."""
+        """Config defaults from the class; None values are skipped."""
         return super().own_settings() | {
             keys.WINDOW_LATENESS_MS: cls.allowed_lateness_ms,
             keys.LATE_STREAM: cls.late_stream,
@@ -63,7 +63,7 @@ class KeyedWindowBolt(TimedBolt, EventWindowBolt):
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
-        """What can be told before it starts: a class without window, a wrong value."""
+        """Checks before the start: a missing window, an invalid value."""
         if getattr(cls, "window", None) is None:
             return f"class {cls.__name__} has no window, as in window = Tumbling(60_000)"
         if problem := super().load_problem(config, runs_here):
@@ -85,7 +85,7 @@ class KeyedWindowBolt(TimedBolt, EventWindowBolt):
     def made_runner(
         self, clock: EventClock, settings: EventTimeSettings, by_event_time: bool
     ) -> WindowRunner:
-        """What runs the windows."""
+        """Create the window runner."""
         operator = WindowOperator(
             self.window, AnchoredAggregate(self.aggregate), self.trigger,
             lateness_ms=settings.lateness_ms,
@@ -93,7 +93,7 @@ class KeyedWindowBolt(TimedBolt, EventWindowBolt):
         return WindowRunner(self, operator, clock, settings, self._show, by_event_time)
 
     def grouping_key(self) -> KeyOf:
-        """Of the key fields; a `key` of one's own may be anything."""
+        """Types of the key fields; an overridden `key` may return any type."""
         if type(self).key is not KeyedWindowBolt.key:
             return None
         return key_of_fields(self.saved_state, self.key_fields)
@@ -118,12 +118,12 @@ class KeyedWindowBolt(TimedBolt, EventWindowBolt):
         return [fields.index(name) for name in self.key_fields]
 
     def value(self, tup: Any, timestamp_ms: int) -> Any:
-        """What `aggregate` adds of an event: the tuple, if this is not overridden."""
+        """Input of `aggregate` for an event: the tuple, unless overridden."""
         return tup
 
     def values(self, result: Result) -> Sequence[Any]:
-        """What is emitted of a result: the key's values, start and end of the window in ms, the
-        aggregate's result. `result.firing` is "early", "on time" or "late"; None emits nothing."""
+        """Output of a result: the key's values, start and end of the window in ms, the
+        aggregate's result. `result.firing` is "early", "on time" or "late"; None emits no tuple."""
         key: Any = result.key
         return [*key, *result.window, result.value]
 

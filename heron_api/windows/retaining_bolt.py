@@ -1,5 +1,5 @@
-"""What bolts have in common whose windows hold tuples: windows are saved and restored with the
-bolt's state, and what is held can fail."""
+"""Common base of bolts whose windows retain tuples: windows are saved and restored with the
+bolt's state, and retained tuples can be failed."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ class RetainingBolt(ClockedBolt, StatefulComponent):
     saved_at_least_once = False
     """The tuples of an open window are not acked: they come again."""
     saved_state: Any = None
-    """Where the windows are saved, if anything is."""
+    """Storage of the windows, if state is saved."""
 
     @classmethod
     def outputs_problem(cls, config: Mapping[str, Any], streams: Iterable[str]) -> str | None:
@@ -37,20 +37,21 @@ class RetainingBolt(ClockedBolt, StatefulComponent):
             self.time_runner.save(self.saved_state, self.grouping_key())
 
     def restore_windows(self) -> None:
-        """Open those that the state has; at the end of `initialize`."""
+        """Restore the open windows; at the end of `initialize`."""
         if self.saved_state is not None:
             self.time_runner.restore(self.saved_state, self.grouping_key())
             self.time_runner.remember_end(FirstEnd(self.saved_state))
 
     def fail_retained(self) -> bool:
-        """Every tuple of an open window fails: an update divides the keys again, or ends this
-        instance, and the tuples come again. Whether keys tell which instance has what is left."""
+        """Fail every tuple of an open window: an update redistributes the keys or ends the
+        instance, and the tuples are replayed. Returns whether keys determine the instance of the
+        remaining state."""
         self.time_runner.fail_retained()
         return self.grouping_key() is not None
 
     def grouping_key(self) -> KeyOf:
-        """How to find the key by which the input is grouped in what windows are saved by: the key
-        of a window, or a tuple. None if it is not in it."""
+        """Function from the key of a window or from a tuple to the key of the input's grouping;
+        None if not derivable."""
         return None
 
 
@@ -58,6 +59,6 @@ class TupleWindowBolt(RetainingBolt):
     """A HoldingBolt whose windows have tuples of all keys."""
 
     def grouping_key(self) -> KeyOf:
-        """Of a tuple; None if keys do not tell which instance has it."""
+        """Grouping key of a tuple; None if keys do not determine the instance."""
         state = self.saved_state
         return state.key_of_tuple() if isinstance(state, ComponentState) else None

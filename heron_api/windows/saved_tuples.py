@@ -1,9 +1,10 @@
-"""Where bolts whose windows hold tuples of all keys save them: each tuple by its key, so that
-another number of instances can have them; or, where keys do not tell which instance has a tuple,
-all of them as one value of the instance.
+"""Saved state of bolts whose windows retain tuples of all keys: each tuple by its key, so that a
+rescale can redistribute them; or, if keys do not determine the instance, one value with all
+tuples.
 
-Instances that are not equally far in event time may leave tuples to one. It goes on from the least
-watermark, and notes of each tuple up to when its windows were shown: none of them shows it twice.
+After a rescale one instance may receive tuples of instances with different event times. The
+instance continues from the lowest watermark, and records per tuple the time up to which windows
+were emitted, so that each window is emitted once.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -31,14 +32,14 @@ OTHER_VERSION = (
     "its windows were saved by another version of heronpy: start the topology without its state"
 )
 _SUB = "tuples"
-"""What a key has in the table of windows."""
+"""Value of a key in the table of windows."""
 _TUPLE = 2
-"""Where an event has its tuple: [timestamp, number, tuple] and, of a restored one, the time up to
-which its windows were shown."""
+"""Index of the tuple in an event: [timestamp, number, tuple] and, after a restore, the time up
+to which the tuple's windows were emitted."""
 
 
 def _put_all(table: StateTable, values: Mapping[Hashable, Any]) -> None:
-    """Not by clearing it: then the backend would have to save all it has again."""
+    """Deletes entries one by one: a cleared backend would have to save every entry again."""
     for key in table.all_keys():
         if key not in values:
             table.remove(key, _SUB)
@@ -47,7 +48,7 @@ def _put_all(table: StateTable, values: Mapping[Hashable, Any]) -> None:
 
 
 def save_storm_windows(state: Any, windows: StormWindows, watermark_ms: int, key_of: KeyOf) -> None:
-    """Put them into the state, each tuple by its key or all as one value."""
+    """Write the tuples to the state, by key or as one value."""
     position, retained = windows.saved()
     kept = [[rank, each.item, [[*position], [*each[1:]]]] for rank, each in enumerate(retained)]
     if key_of is None or not isinstance(state, ComponentState):
@@ -63,7 +64,8 @@ def save_storm_windows(state: Any, windows: StormWindows, watermark_ms: int, key
 
 
 def restore_storm_windows(state: Any, windows: StormWindows, key_of: KeyOf) -> int:
-    """Go on with what the state has; the watermark. StateError for a form of other versions."""
+    """Restore from the state and return the watermark. StateError for the format of a different
+    version."""
     whole = state.get(SAVED_TUPLES)
     if whole is None and isinstance(state, ComponentState) and key_of is not None:
         table, watermark = state.named.window_tables()
@@ -84,7 +86,9 @@ def restore_storm_windows(state: Any, windows: StormWindows, key_of: KeyOf) -> i
 
 def _retained(item: Any, about: Any) -> tuple[Position, RetainedItem]:
     position, rest = about
-    since_window, next_end_ms, *_, latest_end_ms = position  # there was another one between them
+    since_window, next_end_ms, *_, latest_end_ms = (
+        position  # the state was replaced between the saves
+    )
     return Position(since_window, next_end_ms, latest_end_ms), RetainedItem(item, *rest)
 
 
@@ -92,7 +96,7 @@ def _retained(item: Any, about: Any) -> tuple[Position, RetainedItem]:
 
 
 def save_event_windows(state: Any, operator: WindowOperator, key_of: KeyOf) -> None:
-    """Put them into the state, the tuples by key."""
+    """Write the tuples to the state, by key."""
     if key_of is None or not isinstance(state, ComponentState):
         save_windows(state, operator, None)
         return
@@ -113,7 +117,7 @@ def save_event_windows(state: Any, operator: WindowOperator, key_of: KeyOf) -> N
 
 
 def restore_event_windows(state: Any, operator: WindowOperator, key_of: KeyOf) -> None:
-    """Have open what the state has."""
+    """Restore the open windows."""
     if key_of is None or not isinstance(state, ComponentState):
         restore_windows(state, operator, None)
         return
@@ -137,7 +141,7 @@ def restore_event_windows(state: Any, operator: WindowOperator, key_of: KeyOf) -
 def _join_panes(panes: dict[TimeWindow, Pane], packed: Iterable[Any]) -> None:
     for each in map(Pane.unpacked, packed):
         found = panes.setdefault(each.window, each)
-        # What one instance has shown of a window another has still to show of its own tuples.
+        # A window emitted by one instance may be due in a second instance for its own tuples.
         found.is_shown = found.is_shown and each.is_shown
 
 
@@ -148,7 +152,8 @@ def _marked(event: list[Any], shown_ms: int, watermark_ms: int) -> list[Any]:
 
 
 def tuples_to_show(events: Iterable[list[Any]], end_ms: int) -> list[Any]:
-    """The tuples of a window's events, but for those that it was shown with by another instance."""
+    """The tuples of a window's events, without tuples emitted in the window by a previous
+    instance."""
     return [event[_TUPLE] for event in events if _shown_ms(event) < end_ms]
 
 

@@ -1,9 +1,8 @@
-"""Where a window bolt's windows are saved: by key in its state, so that they can be divided among
-another number of instances; or, where no key divides them, as one value of the instance.
+"""Saved windows of a window bolt: by key, so that a rescale can redistribute the windows; or, if
+no key divides them, one value per instance.
 
-Keys of windows are not always those by which the bolt's input is grouped: windows by (user, page)
-may be grouped by user. The latter decides which instance has them; so they stand in the state by
-the key of the grouping first.
+Keys of windows may differ from the keys of the input's grouping: windows by (user, page) may be
+grouped by user. The grouping determines the instance, so its key comes first in the state.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -18,30 +17,30 @@ from heron_core.state.keys import key_of
 from heron_core.state.protocol import ABSENT, StateTable
 
 SAVED_WINDOWS = "windows"
-"""The key of the state under which windows are saved that no key divides."""
+"""State key of windows that no key divides."""
 WATERMARK = "watermark_ms"
 _ENDED = "sources have finished"
-"""Beside the watermark, once they have: 1."""
+"""Stored with the watermark after the first end of the sources: 1."""
 
 GroupingKey = Callable[[Any], Hashable]
 """The key of a window, or a tuple -> the key by which the input was grouped."""
 KeyOf = GroupingKey | None
-"""None: what is kept is not divided by keys."""
+"""None: the state is not divided by keys."""
 
 
 class Saved(Protocol):
-    """What has windows: a WindowOperator, an IntervalJoin."""
+    """A holder of windows: a WindowOperator, an IntervalJoin."""
 
     watermark_ms: int
 
     def changes(self) -> OperatorChanges:
-        """What is kept of each key that has changed since the last call."""
+        """State of each key changed since the last call."""
 
     def forget_changes(self) -> None:
         """The next call gives everything."""
 
     def restore(self, watermark_ms: int, keys: Iterable[tuple[Hashable, Packed]]) -> None:
-        """Keep what `changes` gave."""
+        """Restore the output of `changes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +50,20 @@ class PartsOfKey:
     positions: tuple[int, ...]
 
     def __call__(self, key: Any) -> Hashable:
-        """The values at those positions."""
+        """The values at the positions."""
         found: Hashable = key_of([key[position] for position in self.positions])
         return found
 
 
 def whole_key(key: Any) -> Hashable:
-    """The GroupingKey of windows whose key is the one by which the input is grouped."""
+    """The GroupingKey if windows and input have equal keys."""
     found: Hashable = key_of([key])
     return found
 
 
 def key_of_fields(state: Any, key_fields: Sequence[str]) -> KeyOf:
-    """The GroupingKey of windows by these fields; None if what an instance has of a key is not all
-    of it, or an instance has windows of several."""
+    """The GroupingKey of windows by the fields; None if the instance has only a part of a key's
+    data, or windows of several grouping keys."""
     grouped = state.grouped_by if isinstance(state, ComponentState) else None
     if not grouped or any(not set(fields) <= set(key_fields) for fields in grouped.values()):
         return None
@@ -73,7 +72,7 @@ def key_of_fields(state: Any, key_fields: Sequence[str]) -> KeyOf:
 
 
 def save_windows(state: Any, windows: Saved, grouping_key: KeyOf) -> None:
-    """Put them into the state; what fails is tried again as a whole the next time."""
+    """Write to the state; after an error, the next call retries everything."""
     try:
         if grouping_key is None or not isinstance(state, ComponentState):
             _save_whole(state, windows)
@@ -106,19 +105,18 @@ def _save_by_key(
 
 
 class FirstEnd:
-    """Whether all sources of a bolt have finished for the first time. A state of this engine keeps
-    it: tuples that come behind the first end, of a bolt's tick or `on_finish`, are windows of
-    their own end, also after a restore, at which the sources say once more that they have
-    finished."""
+    """Whether all sources of a bolt have finished for the first time. The engine's state keeps
+    the flag: tuples after the first end (from a bolt's tick or `on_finish`) form windows of a
+    later end, also after a restore, when sources report their end again."""
 
     def __init__(self, state: Any) -> None:
-        """`state`: the bolt's; None for none."""
+        """`state`: the bolt's state, or None."""
         self._state = state if isinstance(state, ComponentState) else None
         self._has_been = False
-        """Of a bolt without such a state."""
+        """Fallback for a bolt without state."""
 
     def is_now(self) -> bool:
-        """They have finished; whether that is the first time."""
+        """The sources have finished; returns whether for the first time."""
         if self._state is None:
             is_first, self._has_been = not self._has_been, True
             return is_first
@@ -130,19 +128,19 @@ class FirstEnd:
 
 
 def save_watermark(table: StateTable, watermark_ms: int) -> None:
-    """Put it into the table of watermarks, unless it is there."""
+    """Write the flag to the table of watermarks, unless present."""
     if table.get(WATERMARK) != watermark_ms:
         table.put(WATERMARK, watermark_ms)
 
 
 def saved_watermark(table: StateTable) -> int:
-    """The watermark that was saved, of several instances' the least."""
+    """The saved watermark; the lowest of several instances' watermarks."""
     found = table.get(WATERMARK)
     return NO_WATERMARK if found is ABSENT else int(found)
 
 
 def restore_windows(state: Any, windows: Saved, grouping_key: KeyOf) -> None:
-    """Have open what the state has."""
+    """Restore the open windows."""
     whole = state.get(SAVED_WINDOWS)
     if whole is not None:
         windows.restore(whole[WATERMARK], whole["keys"])

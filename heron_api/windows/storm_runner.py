@@ -1,4 +1,4 @@
-"""What runs Storm's windows in a bolt: time goes in, calls of `execute` and acks come out."""
+"""Runner of Storm's windows in a bolt: time as input, calls of `execute` and acks as output."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,8 @@ class StepRunner(Runner):
         self._fail(retained)
 
     def run(self, steps: list[Step]) -> None:
-        """Do them. If a window raises, all that it and later ones hold fails."""
+        """Run the windows. If a window raises, all tuples of the window and of later windows
+        fail."""
         if not steps:
             return
         retained = self.windows.retained()
@@ -43,7 +44,7 @@ class StepRunner(Runner):
             except Exception:
                 self.windows.clear()
                 later = [each for each in steps[at:] if not isinstance(each, Activation)]
-                # What the windows from this one on would have let go, and what is held.
+                # Tuples to be released by the remaining windows, and retained tuples.
                 self._fail([*(tup for each in later for tup in each.items), *retained])
                 raise
 
@@ -53,7 +54,7 @@ class StepRunner(Runner):
 
 
 class StormRunner(StepRunner, ClockRunner):
-    """The windows of one bolt's instance, and its clock."""
+    """The windows of a bolt's instance, and the instance's clock."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class StormRunner(StepRunner, ClockRunner):
         self._watermark_ms = clock.generator.watermark_ms
 
     def retain(self, tup: Any) -> None:
-        """Hold the tuple until it expires; one behind the watermark is late."""
+        """Retain the tuple until expiry; a tuple behind the watermark is late."""
         now_ms = self._clock.now_ms()
         if not self._by_event_time:
             self.run(self.windows.add(now_ms, tup))
@@ -92,16 +93,17 @@ class StormRunner(StepRunner, ClockRunner):
         self._watermark_ms = self._clock.watermark_ms(now_ms)
         self.run(self.windows.advance(self._watermark_ms))
         if self.windows.number_retained and self._clock.is_quiet(self._clock.now_ms()):
-            # Tuples that come for these windows later are not late: they are shown by themselves.
+            # Tuples that arrive for these windows later are not late: they are emitted separately.
             self.run(self.windows.finish())
         retained = self.windows.number_retained
         if self._clock.has_ended(self._clock.now_ms(), retained, self._bolt.logger):
             self.run(self.windows.finish())
-            # Its windows hold their end.
+            # The windows retain their end.
             self._clock.generator.raise_to(self.windows.latest_end_ms + 1)
 
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
-        """What a source says of itself. When all have finished, the windows are complete."""
+        """Process a source's watermark. When all sources have finished, the windows are
+        complete."""
         self._clock.source_watermark(component, task, watermark_ms)
         if self._by_event_time:
             self.tick()
@@ -109,9 +111,9 @@ class StormRunner(StepRunner, ClockRunner):
             self.run(self.windows.finish())
 
     def finish(self) -> None:
-        """The end of the input: the windows that are left."""
+        """End of the input: run the remaining windows."""
         if not self._by_event_time:
-            self.tick()  # those that have ended
+            self.tick()  # windows that have ended
         self.run(self.windows.finish())
 
     def fail_retained(self) -> None:

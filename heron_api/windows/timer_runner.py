@@ -1,4 +1,4 @@
-"""What drives the timers of a bolt: its tuples' timestamps, its sources' watermarks, the clock."""
+"""Runner of a bolt's timers: timestamps of tuples, watermarks of sources, the clock."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,14 +16,14 @@ TICK_SECS = 0.1
 
 
 def timers_of(state: Any, component: str) -> TimerService:
-    """The timers that are kept in a state; ComponentError if it is none of this engine's."""
+    """The timers of a state; ComponentError for a state of a different engine."""
     if not isinstance(state, ComponentState):
         raise ComponentError(f"{component}: this engine has no timers: use the native engine")
     return state.timer_service()
 
 
 class TimerRunner(ClockRunner):
-    """The timers of one bolt's instance, and its clock."""
+    """The timers of a bolt's instance, and the instance's clock."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class TimerRunner(ClockRunner):
         timers.goes_by(clock.now_ms)
 
     def process(self, tup: Any, process: Callable[[int | None], object]) -> None:
-        """Have a tuple processed, given its timestamp, and go on in time."""
+        """Process a tuple with its timestamp and advance time."""
         timestamp_ms = None
         if self._by_event_time:
             now_ms = self._clock.now_ms()
@@ -58,14 +58,15 @@ class TimerRunner(ClockRunner):
         self._timers.advance_time(self._on_timer)
 
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
-        """What a source says of itself; when all have finished, timers by event time are due."""
+        """Process a source's watermark; when all sources have finished, event-time timers are
+        due."""
         self._clock.source_watermark(component, task, watermark_ms)
         self.tick()
         if self._clock.is_complete(retains_tracked=False):
             self.finish()
 
     def on_watermark(self, watermark_ms: int) -> None:
-        """What all sources together have said."""
+        """Process the combined watermark of all sources."""
         if not self._by_event_time and watermark_ms < END_OF_TIME:
             self._timers.advance_watermark(watermark_ms, self._on_timer)
 
@@ -81,6 +82,6 @@ class TimerRunner(ClockRunner):
 
 def request_timer_ticks(context: Any, settings: EventTimeSettings) -> None:
     """Ticks for both kinds of timers."""
-    if isinstance(context, TopologyContext):  # a test may have none, or one of its own
+    if isinstance(context, TopologyContext):  # a test may have no context, or its own
         interval_secs = (settings.interval_ms or MILLISECONDS) / MILLISECONDS
         context.request_ticks(min(TICK_SECS, interval_secs))

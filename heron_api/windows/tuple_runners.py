@@ -1,4 +1,4 @@
-"""What runs windows of whole tuples, by the one time or by the other."""
+"""Runners of windows of whole tuples, in processing time or event time."""
 
 from collections.abc import Callable
 from itertools import count
@@ -30,11 +30,11 @@ from heron_core.algorithms.event_windows.values import (
 )
 
 ShowTuples = Callable[[TimeWindow, list[Any]], None]
-"""show(window, its tuples)"""
+"""emit(window, tuples of the window)"""
 
 
 class ArrivalRunner(StepRunner):
-    """Windows by processing time of one bolt."""
+    """Windows in processing time of one bolt."""
 
     def __init__(
         self,
@@ -52,17 +52,17 @@ class ArrivalRunner(StepRunner):
         self._first_end = FirstEnd(None)
 
     def retain(self, tup: Any) -> None:
-        """Hold the tuple until no later window can hold it."""
+        """Retain the tuple until its last window has ended."""
         self.run(self.windows.add(self._now_ms(), tup))
 
     def tick(self) -> None:
-        """Show the windows that have ended."""
+        """Emit the ended windows."""
         self.run(self.windows.advance(self._now_ms()))
 
     def on_watermark(self, watermark_ms: int) -> None:
-        """All sources have finished: nothing more comes into the windows of what is held. What has
-        failed comes again, and is in windows by the clock: a watermark follows each of its tuples,
-        which must not divide them."""
+        """All sources have finished: windows of retained tuples are complete. Replayed tuples go
+        to windows by the clock: a watermark follows each replayed tuple, and must not split the
+        windows."""
         if watermark_ms == END_OF_TIME and self._first_end.is_now():
             self.finish()
 
@@ -71,7 +71,7 @@ class ArrivalRunner(StepRunner):
         self._first_end = first_end
 
     def finish(self) -> None:
-        """Show the windows of what is held; then nothing is."""
+        """Emit the windows of the retained tuples and release the tuples."""
         self.tick()
         self.run(self.windows.finish())
 
@@ -109,7 +109,7 @@ class EventTupleRunner(WindowRunner):
         self._numbers = count()
 
     def retain(self, tup: Any) -> None:
-        """Hold the tuple in its windows; one that is too late is abandoned."""
+        """Add the tuple to its windows; a late tuple is abandoned."""
         self.process(tup, None, lambda time_ms: [time_ms, next(self._numbers), tup])
 
     def save(self, state: Any, key_of: KeyOf) -> None:

@@ -35,8 +35,7 @@ WindowContext.__doc__ = "When a window starts and ends, in whole seconds since 1
 
 
 class _WindowBolt(TupleWindowBolt):
-    """What both kinds have in common; their `initialize` chooses the runner of the one time or of
-    the other."""
+    """Common base of both kinds; `initialize` selects the runner by the kind of time."""
 
     window_duration: int
     time_runner: ArrivalRunner | EventTupleRunner
@@ -45,36 +44,36 @@ class _WindowBolt(TupleWindowBolt):
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
-        """What can be told before it starts: its duration is missing or is none. A class with an
-        `initialize` of its own may bring it."""
+        """Checks before the start: a missing or invalid duration. A class with its own
+        `initialize` may set the duration there."""
         if cls.initialize.__module__ != __name__:
             return None
         return _duration_problem(config, cls.WINDOW_DURATION_SECS) or _time_problem(config)
 
     @property
     def current_tuples(self) -> list[Any]:
-        """By processing time: the tuples that are held, in order."""
+        """In processing time: the retained tuples, in order."""
         runner = self.time_runner
         return runner.windows.retained() if isinstance(runner, ArrivalRunner) else []
 
     def processWindow(self, window_info: Any, tuples: list[Any]) -> Any:  # noqa: N802
-        """Process the tuples of one window; do not ack them.
+        """Process the tuples of one window; never ack.
 
-        `window_info` is its WindowContext. What is emitted should be anchored to the tuples it was
-        made of. If it raises, all tuples that are held fail.
+        `window_info` is the WindowContext. Anchor emitted tuples to their inputs. An exception
+        fails all retained tuples.
         """
         raise NotImplementedError(
             f"{type(self).__name__} must define processWindow(self, window_info, tuples)"
         )
 
     def process(self, tup: Any) -> None:
-        """Hold the tuple until no later window can hold it."""
+        """Retain the tuple until its last window has ended."""
         self.time_runner.retain(tup)
 
     def _begin(
         self, config: dict[str, Any], context: TopologyContext, windows: Assigner, slide_secs: int
     ) -> None:
-        """The rest of `initialize`, by the one time or by the other."""
+        """Rest of `initialize`, by the kind of time."""
         if config.get(keys.TIMESTAMP_FIELD) is None:
             self.time_runner = ArrivalRunner(
                 self, self.window_duration * MILLISECONDS, slide_secs * MILLISECONDS,
@@ -113,7 +112,7 @@ class _WindowBolt(TupleWindowBolt):
             )
 
     def _seconds(self, config: dict[str, Any], context: TopologyContext, key: str) -> int:
-        """The value of `key`; ComponentError naming component and key if it is none."""
+        """The value of `key`; ComponentError naming component and key for an invalid value."""
         if problem := _duration_problem(config, key):
             raise ComponentError(f"bolt {name_of(self, context)!r}: {problem}")
         return keys.whole_number(config, key, 1)
@@ -179,10 +178,10 @@ class SlidingWindowBolt(_WindowBolt):
 
 
 class TumblingWindowBolt(_WindowBolt):
-    """Calls `processWindow` every window's duration with what arrived within it.
+    """Calls `processWindow` once per window duration with the tuples received meanwhile.
 
-    The tuples are acked when it returns; what is there at the end of a finite run gets a last
-    window. Its size is `config={TumblingWindowBolt.WINDOW_DURATION_SECS: 60}`.
+    The tuples are acked when the call returns; tuples left at the end of a finite run form a
+    last window. Window length: `config={TumblingWindowBolt.WINDOW_DURATION_SECS: 60}`.
     """
 
     WINDOW_DURATION_SECS = "tumblingwindowbolt_duration_secs"

@@ -1,8 +1,8 @@
-"""What runs a WindowOperator in a bolt: time goes in, results and acks come out.
+"""Runner of a WindowOperator in a bolt: time as input, results and acks as output.
 
-A tracked tuple is held beside the accumulator that it is in: results are anchored to the tuples
-that they are made of, and a tuple is acked when no later result is made of it (Storm: when it
-expires). One that nobody tracks is acked at once, and nothing but the accumulator is kept.
+A tracked tuple is retained with its accumulator: results are anchored to their input tuples, and
+a tuple is acked after its last result (Storm: on expiry). An untracked tuple is acked at once,
+and only the accumulator is retained.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -18,7 +18,7 @@ from heron_core.algorithms.event_windows.values import Dropped, Failed, Late, Ou
 from heron_core.errors import ComponentError
 
 LATE_FIELD = "late_tuple"
-"""The one field of a late stream (Storm); its value is the list of the late tuple's values."""
+"""The one field of a late stream (Storm); the value is the list of the late tuple's values."""
 
 KEY_SHOWN = 100
 """Characters of a key in an error's note."""
@@ -27,8 +27,8 @@ Show = Callable[[Result, list[Any]], None]
 
 
 class AnchoredAggregate:
-    """An aggregate whose values are (value, tuple or None); accumulators hold the tuples, too.
-    ComponentError for a method that returns a coroutine or a generator: its code has not run."""
+    """An aggregate over (value, tuple or None); accumulators also retain the tuples.
+    ComponentError for a method that returns a coroutine or generator, whose code has not run."""
 
     def __init__(self, inner: Aggregate) -> None:
         if isinstance(inner, Reduce):
@@ -44,7 +44,7 @@ class AnchoredAggregate:
         return [has_run(f"{self._name}.create", self._inner.create()), []]
 
     def add(self, accumulator: list[Any], value: Any) -> list[Any]:
-        """One more value; its tuple is held only if that went well."""
+        """Add a value; the tuple is retained only if the call succeeds."""
         accumulator[0] = has_run(self._add, self._inner.add(accumulator[0], value[0]))
         if value[1] is not None:
             accumulator[1].append(value[1])
@@ -57,7 +57,7 @@ class AnchoredAggregate:
         return left
 
     def result(self, accumulator: list[Any]) -> tuple[Any, list[Any]]:
-        """The aggregate's result, and what it is anchored to."""
+        """The aggregate's result, and the result's anchors."""
         result = has_run(f"{self._name}.result", self._inner.result(accumulator[0]))
         return result, list(accumulator[1])
 
@@ -71,7 +71,7 @@ class AnchoredAggregate:
 
 
 class WindowRunner(ClockRunner):
-    """An operator (made with an AnchoredAggregate), its clock, and the bolt that it works for."""
+    """An operator (created with an AnchoredAggregate), the operator's clock, and the bolt."""
 
     def __init__(
         self,
@@ -83,17 +83,17 @@ class WindowRunner(ClockRunner):
         by_event_time: bool = True,
         late_value: Callable[[Any], Any] = lambda tup: list(tup.values),
     ) -> None:
-        """`late_value`: what the late stream gets of a tuple."""
+        """`late_value`: content of the late stream for a tuple."""
         super().__init__(clock, settings, by_event_time)
         self._bolt = bolt
         self.operator = operator
         self._show = show
         self._late_value = late_value
         self._retains_tuples = False
-        """Some have come since they were last acked because nothing came."""
+        """Whether tuples have arrived since the last ack on idle input."""
 
     def process(self, tup: Any, key: Hashable, make_value: Callable[[int], Any]) -> None:
-        """A tuple; `make_value` gets its timestamp."""
+        """Process a tuple; `make_value` receives the timestamp."""
         now_ms = self.now_ms()
         timestamp_ms = now_ms
         if self._by_event_time:
@@ -112,7 +112,8 @@ class WindowRunner(ClockRunner):
             self.tick()
 
     def now_ms(self) -> int:
-        """Processing time. Where windows go by it, it never falls: no tuple is late then."""
+        """Processing time. Windows in processing time use a monotonous clock, so no tuple is
+        late."""
         now_ms = self._clock.now_ms()
         return now_ms if self._by_event_time else max(now_ms, self.operator.watermark_ms)
 
@@ -131,8 +132,8 @@ class WindowRunner(ClockRunner):
             self._clock.generator.raise_to(self.operator.watermark_ms)
 
     def _show_so_far(self) -> None:
-        """Nothing comes: what is held would fail and come again. Its results so far are emitted,
-        and it is acked; its windows stay open."""
+        """Idle input: retained tuples would time out and be replayed. Emit early results and ack
+        the tuples; the windows stay open."""
         self._retains_tuples = False
         self._bolt.logger.info(
             "no tuple has come for a while: %d open windows are shown so far, and stay open",
@@ -143,7 +144,7 @@ class WindowRunner(ClockRunner):
             self._bolt.ack(tup)
 
     def release(self) -> list[Any]:
-        """The tuples that accumulators hold; none does any more."""
+        """Remove and return the tuples retained by accumulators."""
         released: list[Any] = []
         for accumulator in self.operator.accumulators():
             released += accumulator[1]
@@ -156,7 +157,7 @@ class WindowRunner(ClockRunner):
         self._fail({id(tup): tup for tup in self.drop_retained()}.values())
 
     def drop_retained(self) -> list[Any]:
-        """Drop the accumulators that hold tuples; the tuples, each as often as it was held."""
+        """Discard accumulators with tuples; return the tuples, once per retention."""
         dropped = self.operator.drop_cells(lambda accumulator: bool(accumulator[1]))
         return [tup for _, tuples in dropped for tup in tuples]
 
@@ -176,7 +177,7 @@ class WindowRunner(ClockRunner):
             self._handle(self.operator.show_open())
 
     def late_dropped(self, number: int) -> None:
-        """So many rows came too late, and go to no stream."""
+        """Count late rows without a late stream."""
         self._clock.late_dropped(number)
 
     def finish(self) -> None:
@@ -188,7 +189,7 @@ class WindowRunner(ClockRunner):
         self._handle(self.operator.finish())
 
     def _handle(self, outputs: Iterable[Output]) -> None:
-        """All of them, whatever one of them raises; then the first exception."""
+        """Run all callbacks despite exceptions; then raise the first exception."""
         errors: list[Exception] = []
         for output in outputs:
             match output:
@@ -213,20 +214,20 @@ class WindowRunner(ClockRunner):
             raise errors[0]
 
     def _fail(self, tuples: Iterable[Any]) -> None:
-        """The spout emits them again; the ack that comes later for some of them means nothing."""
+        """The spout replays the tuples; later acks of some tuples have no effect."""
         for tup in tuples:
             self._bolt.fail(tup)
 
 
 def noted(error: Exception, result: Result) -> Exception:
-    """An exception that names the window whose result was shown."""
+    """An exception that names the window of the result."""
     key = "" if result.key is None else f" of key {result.key!r:.{KEY_SHOWN}}"
     error.add_note(f"the window from {result.window.start_ms} to {result.window.end_ms} ms{key}")
     return error
 
 
 def is_tracked(tup: Any) -> bool:
-    """Whether a spout waits for its ack."""
+    """Whether a spout waits for the ack."""
     return bool(tup.id != "0")
 
 
@@ -243,7 +244,7 @@ def drop_late(
 
 
 def late_stream_problem(name: str | None, streams: Iterable[str]) -> str | None:
-    """What is wrong if a late stream is named that the bolt does not declare."""
+    """Problem with a late stream that the bolt does not declare."""
     if name is None or name in streams:
         return None
     return (
@@ -253,7 +254,7 @@ def late_stream_problem(name: str | None, streams: Iterable[str]) -> str | None:
 
 
 def checked_aggregate(aggregate: Any, where: str) -> Aggregate:
-    """`aggregate` if it has the four methods; ComponentError otherwise."""
+    """Check `aggregate` for the four methods; ComponentError otherwise."""
     for name in ("create", "add", "merge", "result"):
         if not callable(getattr(aggregate, name, None)):
             raise ComponentError(

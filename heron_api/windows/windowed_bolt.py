@@ -23,7 +23,7 @@ from heron_core.topology import DEFAULT_STREAM
 
 
 class TupleWindow:
-    """One window, as Storm's TupleWindow."""
+    """One window, like Storm's TupleWindow."""
 
     def __init__(self, step: Activation) -> None:
         self._step = step
@@ -34,15 +34,15 @@ class TupleWindow:
         return self._step.items
 
     def get_new(self) -> list[Any]:
-        """Those of its tuples that no window before it had."""
+        """Tuples added since the previous window."""
         return self._step.new
 
     def get_expired(self) -> list[Any]:
-        """What has expired since the window before."""
+        """Tuples expired since the previous window."""
         return self._step.expired
 
     def get_start_timestamp(self) -> int | None:
-        """The millisecond before its first one; None if its length is a number of tuples."""
+        """The millisecond before the window's start; None for a window by count."""
         return self._step.start_ms
 
     def get_end_timestamp(self) -> int:
@@ -73,8 +73,7 @@ class WindowedBolt(TupleWindowBolt):
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
-        """What can be told before it starts. A class with an `initialize` of its own may bring
-        its window there."""
+        """Checks before the start. A class with its own `initialize` may set the window there."""
         if cls.initialize is not WindowedBolt.initialize:
             return None
         try:
@@ -85,7 +84,7 @@ class WindowedBolt(TupleWindowBolt):
 
     @classmethod
     def _checked(cls, config: Mapping[str, Any]) -> EventTimeSettings:
-        """The settings; TopologyError for what Storm refuses (validateWindow), too."""
+        """The settings; TopologyError also for settings rejected by Storm (validateWindow)."""
         settings = EventTimeSettings.of(config, keys.OF_STREAMS, cls._has_own_time())
         length, slide = _extents(config)
         merged = keys.with_defaults(config)
@@ -114,7 +113,7 @@ class WindowedBolt(TupleWindowBolt):
         return cls.timestamp is not WindowedBolt.timestamp
 
     def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
-        """Read the window's extent and ask for ticks; call it if you override it."""
+        """Read the window's extent and request ticks; call super when overriding."""
         name = name_of(self, context)
         try:
             settings = self._checked(config)
@@ -139,15 +138,15 @@ class WindowedBolt(TupleWindowBolt):
         raise NotImplementedError
 
     def execute(self, window: TupleWindow) -> Any:
-        """Process one window; do not ack its tuples. If it raises, all tuples held fail."""
+        """Process one window; never ack its tuples. An exception fails all retained tuples."""
         raise NotImplementedError(f"{type(self).__name__} must define execute(self, window)")
 
     def process(self, tup: Any) -> None:
-        """Hold the tuple until it expires; one behind the watermark is late."""
+        """Retain the tuple until expiry; a tuple behind the watermark is late."""
         self.time_runner.retain(tup)
 
     def grouping_key(self) -> KeyOf:
-        """None, too, if a tuple's windows depend on other tuples."""
+        """None, also if a tuple's windows depend on other tuples."""
         return super().grouping_key() if self.time_runner.windows.is_divisible else None
 
     def _show(self, step: Activation) -> None:
@@ -181,7 +180,7 @@ def _anchored(emit: Callable[..., Any], items: list[Any]) -> Callable[..., Any]:
 
 
 def _extents(config: Mapping[str, Any]) -> tuple[Extent, Extent]:
-    """Length and slide; TopologyError if there is no length, or both kinds of one."""
+    """Length and slide; TopologyError for a missing length or both kinds of length."""
     length = _extent(config, keys.WINDOW_LENGTH_COUNT, keys.WINDOW_LENGTH_MS)
     if length is None:
         raise TopologyError(
