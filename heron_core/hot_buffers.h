@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "hot_msgpack.h"
+#include "hot_text.h"
 
 enum {
     PLAIN_BYTES_MAX = 4096, /* on the stack; longer rows are worth the call of the packer */
@@ -78,7 +79,7 @@ static unsigned char *put_bytes(unsigned char *out, unsigned char *end, PyObject
 static unsigned char *put_value(unsigned char *out, unsigned char *end, PyObject *value) {
     if (PyUnicode_CheckExact(value)) {
         Py_ssize_t size;
-        const char *text = PyUnicode_AsUTF8AndSize(value, &size);
+        const char *text = utf8_of(value, &size);
         return text == NULL ? NULL : put_text(out, end, text, size);
     }
     if (PyBytes_CheckExact(value))
@@ -229,14 +230,85 @@ static void know_buffers(PyObject *type) {
     buffer_type = (PyTypeObject *)type;
 }
 
+/* An instance has one class of buffers, whose base classes are looked through once. */
 static int is_buffer(PyObject *object) {
-    return Py_TYPE(object) == buffer_type || PyType_IsSubtype(Py_TYPE(object), buffer_type);
+    static PyTypeObject *known;
+    PyTypeObject *type = Py_TYPE(object);
+    if (type == known)
+        return 1;
+    if (!PyType_IsSubtype(type, buffer_type))
+        return 0;
+    Py_XSETREF(known, (PyTypeObject *)Py_NewRef((PyObject *)type));
+    return 1;
+}
+
+/* --- edges: numbers of 64 bits out of the bytes that a function returns ------------------------- */
+
+struct drawn {
+    PyObject *draw;  /* called without arguments for more bytes */
+    PyObject *bytes; /* of which those before `at` are used; NULL before the first */
+    Py_ssize_t at;
+};
+
+/* Where EdgeNumbers has it; `is_first` is what holds that. */
+#define DRAWN(edges) ((struct drawn *)((char *)(edges) + sizeof(PyObject)))
+
+static void begin_drawn(struct drawn *drawn, PyObject *draw) {
+    Py_XSETREF(drawn->draw, Py_NewRef(draw));
+}
+
+static void end_drawn(struct drawn *drawn) {
+    Py_CLEAR(drawn->draw);
+    Py_CLEAR(drawn->bytes);
+}
+
+/* -1 with an exception. Other threads may draw meanwhile: the newest bytes are used. */
+static int draw_more(struct drawn *drawn) {
+    PyObject *bytes = PyObject_CallNoArgs(drawn->draw);
+    if (bytes == NULL)
+        return -1;
+    if (!PyBytes_CheckExact(bytes) || PyBytes_GET_SIZE(bytes) < (Py_ssize_t)sizeof(uint64_t)) {
+        PyErr_SetString(PyExc_TypeError, "edges are drawn from bytes, at least eight at a time");
+        Py_DECREF(bytes);
+        return -1;
+    }
+    Py_XSETREF(drawn->bytes, bytes);
+    drawn->at = 0;
+    return 0;
+}
+
+static int next_drawn(struct drawn *drawn, uint64_t *number) {
+    Py_ssize_t end = drawn->bytes == NULL ? 0 : PyBytes_GET_SIZE(drawn->bytes);
+    if (drawn->at + (Py_ssize_t)sizeof *number > end && draw_more(drawn) < 0)
+        return -1;
+    memcpy(number, PyBytes_AS_STRING(drawn->bytes) + drawn->at, sizeof *number);
+    drawn->at += (Py_ssize_t)sizeof *number;
+    return 0;
+}
+
+/* As a number of Python's; NULL with an exception. */
+static PyObject *drawn_number(struct drawn *drawn) {
+    uint64_t number;
+    return next_drawn(drawn, &number) < 0 ? NULL : PyLong_FromUnsignedLongLong(number);
+}
+
+/* What EdgeNumbers is, once the module that has it is loaded. */
+static PyTypeObject *edges_type;
+
+static void know_edges(PyObject *type) {
+    edges_type = (PyTypeObject *)type;
 }
 
 enum { FEW_TARGETS = 16 };
 
 /* Draw edges; -1 with an exception. Other threads may run meanwhile. */
 static int draw_edges(PyObject *next_edge, uint64_t *edges, Py_ssize_t number) {
+    if (Py_TYPE(next_edge) == edges_type) {
+        for (Py_ssize_t at = 0; at < number; at++)
+            if (next_drawn(DRAWN(next_edge), &edges[at]) < 0)
+                return -1;
+        return 0;
+    }
     for (Py_ssize_t at = 0; at < number; at++) {
         PyObject *edge = PyObject_CallNoArgs(next_edge);
         int outcome = edge == NULL ? -1 : number_of(edge, &edges[at]);

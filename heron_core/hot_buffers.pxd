@@ -7,6 +7,12 @@ cdef extern from "hot_buffers.h":
         bint has_extras, is_mixed
     bint is_first(object object, void *field)
     void know_buffers(object type)
+    void know_edges(object type)
+    struct drawn:
+        pass
+    void begin_drawn(drawn *drawn, object draw)
+    object drawn_number(drawn *drawn)
+    void end_drawn(drawn *drawn)
     object put_packed(
         list buffers, bytes data, object root, int stream, bint tracked, bint shares_edges,
         object next_edge)
@@ -48,6 +54,10 @@ cdef class TupleBuffer:
 
 cdef class AckPairs:
     cdef numbers _numbers  # the first field, as a buffer's
+
+
+cdef class EdgeNumbers:
+    cdef drawn _drawn  # the first field, as a buffer's
 
 
 cdef class BufferRoom:

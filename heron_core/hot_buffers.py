@@ -42,15 +42,19 @@ NO_RUN = -1
 
 if not cython.compiled:
     from heron_core.hot_c import (
+        begin_drawn,
         begin_packed,
         common_owner,
+        drawn_number,
         empty_numbers,
         empty_packed,
+        end_drawn,
         end_run,
         free_numbers,
         free_packed,
         is_first,
         know_buffers,
+        know_edges,
         listed_numbers,
         packed_body,
         packed_header,
@@ -320,6 +324,38 @@ class BufferRoom:
         raise NotImplementedError
 
 
+# --- edges ----------------------------------------------------------------------------------------
+
+
+class EdgeNumbers:
+    """64-bit numbers out of the bytes that `draw` returns, some at a time: compiled, an emit takes
+    them without a call."""
+
+    __slots__ = ("_drawn",)
+
+    def __init__(self, draw: Callable[[], bytes]) -> None:
+        if cython.compiled:
+            assert is_first(self, cython.address(self._drawn))
+            begin_drawn(cython.address(self._drawn), draw)
+        else:
+            self._drawn: Any = chain.from_iterable(array("Q", draw()) for _ in iter(int, 1))
+
+    def __dealloc__(self) -> None:
+        if cython.compiled:
+            end_drawn(cython.address(self._drawn))
+
+    def __call__(self) -> int:
+        if cython.compiled:
+            return drawn_number(cython.address(self._drawn))  # type: ignore[no-any-return]
+        return next(self._drawn)  # type: ignore[no-any-return]
+
+
+def edge_numbers(draw: Callable[[], bytes]) -> NextNumber:
+    """The numbers of EdgeNumbers, one for each call; without a compiler by what Python has in C."""
+    numbers = EdgeNumbers(draw)
+    return numbers if cython.compiled else numbers._drawn.__next__
+
+
 # --- a tuple into its buffers ---------------------------------------------------------------------
 
 
@@ -446,3 +482,4 @@ def has_shared_edges(buffer: TupleBuffer) -> cython.bint:
 
 if cython.compiled:
     know_buffers(TupleBuffer)
+    know_edges(EdgeNumbers)

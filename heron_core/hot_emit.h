@@ -31,6 +31,7 @@ struct emit {
     PyObject *direct;       /* and what has the buffer of a task that is named; None if one is refused */
     PyObject *by_stream;    /* or the emits of other streams by their names: it has none of its own */
     Py_ssize_t width, most, overhead;
+    Py_ssize_t position;    /* of the field that is the key of its only pick; -1: there are several */
     unsigned long ident;    /* of the main thread, where `thread` is threading.get_ident */
     int asks_python;        /* whether `thread` is something else */
     int packs_plain;        /* whether `pack` is msgpack's, and not the topology's own serialiser */
@@ -145,14 +146,18 @@ static enum outcome pack_row(struct emit *emit, PyObject *tup, struct row *row) 
     return row->size > emit->most ? LEFT : DONE;
 }
 
-/* A field of the key, borrowed. */
-static PyObject *field_of(PyObject *pick, PyObject *tup, Py_ssize_t at) {
-    Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GET_ITEM(ITEM(pick, POSITIONS), at));
+/* The value at a position, borrowed. */
+static PyObject *value_at(PyObject *tup, Py_ssize_t position) {
     if (position >= PySequence_Fast_GET_SIZE(tup)) {
         PyErr_SetString(PyExc_IndexError, "a tuple that became shorter while it was emitted");
         return NULL;
     }
     return PySequence_Fast_GET_ITEM(tup, position);
+}
+
+/* A field of the key, borrowed. */
+static PyObject *field_of(PyObject *pick, PyObject *tup, Py_ssize_t at) {
+    return value_at(tup, PyLong_AsSsize_t(PyTuple_GET_ITEM(ITEM(pick, POSITIONS), at)));
 }
 
 /* The key of a tuple: a value, or a tuple of several. */
@@ -202,9 +207,19 @@ static PyObject *buffer_of_plain_key(PyObject *pick, PyObject *tup) {
     return slot >= 0 && slot < slots ? PyList_GET_ITEM(buffers, slot) : NULL;
 }
 
+/* The same where the key is one value that is at `position`. */
+static PyObject *buffer_of_plain_value(PyObject *pick, PyObject *tup, Py_ssize_t position) {
+    PyObject *buffers = ITEM(pick, BUFFERS), *value = value_at(tup, position);
+    if (value == NULL)
+        return NULL;
+    Py_ssize_t slots = PyList_GET_SIZE(buffers), slot = slot_of_values(&value, 1, slots);
+    return slot >= 0 && slot < slots ? PyList_GET_ITEM(buffers, slot) : NULL;
+}
+
 /* The buffer of a key; a new reference, or NULL with an exception. */
-static PyObject *buffer_of_key(PyObject *pick, PyObject *tup) {
-    PyObject *buffer = buffer_of_plain_key(pick, tup);
+static PyObject *buffer_of_key(PyObject *pick, PyObject *tup, Py_ssize_t position) {
+    PyObject *buffer = position < 0 ? buffer_of_plain_key(pick, tup)
+                                    : buffer_of_plain_value(pick, tup, position);
     if (buffer != NULL || PyErr_Occurred())
         return Py_XNewRef(buffer);
     PyObject *key = whole_key(pick, tup);
@@ -315,7 +330,7 @@ static inline enum outcome choose_buffers(struct emit *emit, PyObject *const *gi
         return choose_several(emit, given[TUP], given[DIRECT_TASK], chosen);
     PyObject *pick = PyTuple_GET_ITEM(emit->picks, 0);
     return add_buffer(chosen, ITEM(pick, KEYED) == Py_None ? PyIter_Next(ITEM(pick, TURNS))
-                                                           : buffer_of_key(pick, given[TUP]));
+                                                           : buffer_of_key(pick, given[TUP], emit->position));
 }
 
 /* The room of an outbox is its first field, which `is_first` holds. */
@@ -328,7 +343,7 @@ static PyObject *make_room(struct emit *emit, Py_ssize_t bytes, PyObject *need,
             return NULL;
         Py_DECREF(flushed);
     }
-    int is_needed = PyObject_IsTrue(need);
+    int is_needed = need == Py_False ? 0 : PyObject_IsTrue(need);
     if (is_needed <= 0)
         return is_needed < 0 ? NULL : Py_NewRef(Py_None);
     static PyObject *name;
@@ -733,6 +748,17 @@ static PyTypeObject emit_type = {
     .tp_methods = emit_methods,
 };
 
+/* See `position` of struct emit. */
+static Py_ssize_t only_position(struct emit *emit) {
+    if (emit->has_several || emit->picks == Py_None)
+        return -1;
+    PyObject *pick = PyTuple_GET_ITEM(emit->picks, 0);
+    if (ITEM(pick, BUFFERS) == Py_None || ITEM(pick, SENT) != Py_None
+        || PyTuple_GET_SIZE(ITEM(pick, POSITIONS)) != 1)
+        return -1;
+    return PyLong_AsSsize_t(PyTuple_GET_ITEM(ITEM(pick, POSITIONS), 0));
+}
+
 /* An emit of these objects, which are in the order of OWNED; None where there is none. */
 static PyObject *new_emit(PyObject *objects, Py_ssize_t width, Py_ssize_t most, Py_ssize_t overhead,
                           int stream, int tracked, int is_spout, int packs_plain, int wants_direct,
@@ -757,6 +783,7 @@ static PyObject *new_emit(PyObject *objects, Py_ssize_t width, Py_ssize_t most, 
     emit->packs_plain = packs_plain;
     emit->asks_python = asks_python;
     emit->ident = PyThread_get_thread_ident();
+    emit->position = only_position(emit);
     emit->call = emit_call;
     return (PyObject *)emit;
 }

@@ -1,10 +1,11 @@
 # C types of hot_emit.py, for the compiler alone.
 
-from heron_core.hot_buffers_compiled cimport BufferRoom, TupleBuffer, are_free, put_tuple
+from heron_core.hot_buffers_compiled cimport BufferRoom, EdgeNumbers, TupleBuffer, are_free, put_tuple
 from heron_core.hot_path_compiled cimport RunState
 
 cdef extern from "hot_emit.h":
     void know_buffers(object type)
+    void know_edges(object type)
     void know_runs(object type)
     Py_ssize_t plain_slot(object key, bint are_several, Py_ssize_t slots)
     object new_emit(

@@ -43,8 +43,15 @@ SHARED: str = "\0"
 # --- keys -----------------------------------------------------------------------------------------
 
 if not cython.compiled:
-    from heron_core.hot_buffers import NO_RUN, BufferRoom, TupleBuffer, are_free, put_tuple
-    from heron_core.hot_c import know_buffers, know_runs, new_emit
+    from heron_core.hot_buffers import (
+        NO_RUN,
+        BufferRoom,
+        EdgeNumbers,
+        TupleBuffer,
+        are_free,
+        put_tuple,
+    )  # fmt: skip
+    from heron_core.hot_c import know_buffers, know_edges, know_runs, new_emit
     from heron_core.hot_path import RunState
 
     def plain_slot(key: Any, are_several: bool, slots: int) -> int:
@@ -446,4 +453,5 @@ def spout_emit_by_stream(general: Emit, emits: dict[str, Emit], unnamed: str | N
 
 if cython.compiled:
     know_buffers(TupleBuffer)
+    know_edges(EdgeNumbers)
     know_runs(RunState)

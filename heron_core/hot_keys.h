@@ -6,7 +6,10 @@
 #include <Python.h>
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
+
+#include "hot_text.h"
 
 /* --- the slot of a key: heron_core.algorithms.hashing of plain values ------------------------- */
 
@@ -22,22 +25,36 @@ enum {
 
 static const double WHOLE_MAX = 9223372036854775808.0; /* 2 ** 63 */
 
-static const unsigned int *crc_table(void) {
-    static unsigned int table[256];
-    if (table[1] == 0)
+enum { CRC_BYTES = 4 }; /* taken at once; a table of 1 KiB for each stays in the nearest cache */
+
+static unsigned int crc_table[CRC_BYTES][256]; /* [n]: of a byte that has n bytes behind it */
+
+static void make_crc_table(void) {
+    for (unsigned int byte = 0; byte < 256; byte++) {
+        unsigned int crc = byte;
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc & 1 ? (crc >> 1) ^ CRC_POLYNOMIAL : crc >> 1;
+        crc_table[0][byte] = crc;
+    }
+    for (int behind = 1; behind < CRC_BYTES; behind++)
         for (unsigned int byte = 0; byte < 256; byte++) {
-            unsigned int crc = byte;
-            for (int bit = 0; bit < 8; bit++)
-                crc = crc & 1 ? (crc >> 1) ^ CRC_POLYNOMIAL : crc >> 1;
-            table[byte] = crc;
+            unsigned int crc = crc_table[behind - 1][byte];
+            crc_table[behind][byte] = crc_table[0][crc & 0xff] ^ (crc >> 8);
         }
-    return table;
 }
 
 static unsigned int put_crc(unsigned int crc, const char *data, Py_ssize_t size) {
-    const unsigned int *table = crc_table();
-    for (Py_ssize_t at = 0; at < size; at++)
-        crc = table[(crc ^ (unsigned char)data[at]) & 0xff] ^ (crc >> 8);
+    if (crc_table[0][1] == 0)
+        make_crc_table();
+    for (; size >= CRC_BYTES; size -= CRC_BYTES, data += CRC_BYTES) {
+        uint32_t four; /* little endian, as all machines that this runs on */
+        memcpy(&four, data, sizeof four);
+        four ^= crc;
+        crc = crc_table[3][four & 0xff] ^ crc_table[2][four >> 8 & 0xff]
+            ^ crc_table[1][four >> 16 & 0xff] ^ crc_table[0][four >> 24];
+    }
+    for (; size > 0; size--, data++)
+        crc = crc_table[0][(crc ^ (unsigned char)*data) & 0xff] ^ (crc >> 8);
     return crc;
 }
 
@@ -114,7 +131,7 @@ static int key_of_float(struct key *key, double real) {
 static int plain_key(PyObject *value, struct key *key) {
     if (PyUnicode_CheckExact(value)) {
         Py_ssize_t size = 0;
-        const char *text = PyUnicode_AsUTF8AndSize(value, &size);
+        const char *text = utf8_of(value, &size);
         if (text == NULL)
             PyErr_Clear(); /* a lone surrogate */
         return text != NULL && size <= KEY_BYTES_MAX && key_of_text(key, 's', text, size);

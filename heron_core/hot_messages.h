@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "hot_trees.h"
+
 /* Where a list is declared, Cython also takes None. */
 static int is_message(PyObject *frames) { return PyList_CheckExact(frames); }
 
@@ -50,12 +52,6 @@ static Py_ssize_t message_bytes(PyObject *frames) {
 enum { COUNTER_BITS_OF_A_ROOT = 44 }; /* wire/frames.py: ROOT_COUNTER_BITS */
 enum { BYTES_OF_A_PAIR = 16, BYTES_OF_A_LENGTH = 4, FRAMES_MAX = 255 };
 static const double NO_LIMIT = 4611686018427387904.0; /* hot_messages.py: UNLIMITED */
-
-static uint64_t number_in(PyObject *data, Py_ssize_t at) {
-    uint64_t number;
-    memcpy(&number, PyBytes_AS_STRING(data) + at, sizeof number);
-    return number;
-}
 
 /* The owner of a root in a packet of pairs; 0, which is none, where the packet ends before. */
 static Py_ssize_t owner_at(PyObject *data, Py_ssize_t at) {
@@ -173,78 +169,6 @@ static PyObject *joined_data(PyObject *messages) {
         }
     }
     return data;
-}
-
-/* --- trees --- */
-
-/* trees[root] = value */
-static int set_tree(PyObject *trees, PyObject *root, uint64_t value) {
-    PyObject *number = PyLong_FromUnsignedLongLong(value);
-    int outcome = number == NULL ? -1 : PyDict_SetItem(trees, root, number);
-    Py_XDECREF(number);
-    return outcome;
-}
-
-static int begin_trees(PyObject *trees, PyObject *data) {
-    Py_ssize_t end = PyBytes_CheckExact(data) ? PyBytes_GET_SIZE(data) : 0;
-    for (Py_ssize_t at = 0; at + BYTES_OF_A_PAIR <= end; at += BYTES_OF_A_PAIR) {
-        uint64_t number = number_in(data, at);
-        if (number == 0)
-            continue;
-        PyObject *root = PyLong_FromUnsignedLongLong(number);
-        int outcome = root == NULL ? -1 : set_tree(trees, root, number_in(data, at + 8));
-        Py_XDECREF(root);
-        if (outcome < 0)
-            return -1;
-    }
-    return 1;
-}
-
-enum { TREE_FAILED = -1, TREE_IS_OPEN, TREE_IS_DONE, TREE_IS_UNKNOWN };
-
-static int settle_tree(PyObject *trees, PyObject *root, uint64_t value) {
-    PyObject *held = PyDict_GetItemWithError(trees, root);
-    if (held == NULL)
-        return PyErr_Occurred() ? TREE_FAILED : TREE_IS_UNKNOWN;
-    uint64_t open = PyLong_AsUnsignedLongLong(held);
-    if (open == (uint64_t)-1 && PyErr_Occurred())
-        return TREE_FAILED;
-    if (open == value)
-        return PyDict_DelItem(trees, root) < 0 ? TREE_FAILED : TREE_IS_DONE;
-    return set_tree(trees, root, open ^ value) < 0 ? TREE_FAILED : TREE_IS_OPEN;
-}
-
-/* A root and its value behind the others. */
-static int add_pair(PyObject *others, PyObject *root, uint64_t value) {
-    PyObject *number = PyLong_FromUnsignedLongLong(value);
-    int outcome = number == NULL ? -1 : PyList_Append(others, root);
-    if (outcome == 0)
-        outcome = PyList_Append(others, number);
-    Py_XDECREF(number);
-    return outcome;
-}
-
-static PyObject *settle_trees(PyObject *trees, PyObject *data, Py_ssize_t start, Py_ssize_t end, PyObject *others) {
-    Py_ssize_t size = PyBytes_CheckExact(data) ? PyBytes_GET_SIZE(data) : 0, done = 0;
-    end = end < size ? end : size;
-    PyObject *roots = PyBytes_FromStringAndSize(NULL, end > start ? (end - start) / 2 : 0);
-    for (Py_ssize_t at = start; roots != NULL && at + BYTES_OF_A_PAIR <= end; at += BYTES_OF_A_PAIR) {
-        uint64_t number = number_in(data, at), value = number_in(data, at + 8);
-        PyObject *root = PyLong_FromUnsignedLongLong(number);
-        int outcome = root == NULL ? TREE_FAILED : settle_tree(trees, root, value);
-        if (outcome == TREE_IS_UNKNOWN && add_pair(others, root, value) < 0)
-            outcome = TREE_FAILED;
-        if (outcome == TREE_IS_DONE) {
-            memcpy(PyBytes_AS_STRING(roots) + done, &number, sizeof number);
-            done += sizeof number;
-        }
-        Py_XDECREF(root);
-        if (outcome == TREE_FAILED)
-            Py_CLEAR(roots);
-    }
-    if (roots != NULL)
-        _PyBytes_Resize(&roots, done);
-    return roots;
 }
 
 /* --- queues --- */

@@ -1,5 +1,7 @@
 # C types of hot_messages.py, for the compiler alone.
 
+from heron_core.hot_trees_compiled cimport OpenTrees
+
 cdef extern from "hot_messages.h":
     Py_ssize_t message_bytes(list[bytes] frames) except -1
     Py_ssize_t message_items(list[bytes] frames) except -1
@@ -9,8 +11,6 @@ cdef extern from "hot_messages.h":
     Py_ssize_t end_of_run(bytes data, Py_ssize_t at)
     object split_data(bytes data, Py_ssize_t messages)
     object joined_data(list messages)
-    bint begin_trees(dict newest, bytes data) except -1
-    bytes settle_trees(dict newest, bytes data, Py_ssize_t start, Py_ssize_t end, list others)
     Py_ssize_t next_limit(Py_ssize_t size, double worth, double mark)
 
 
@@ -31,11 +31,6 @@ cdef class MessageQueue:
     cdef public Py_ssize_t fresh
     cdef public Py_ssize_t bytes_limit
     cdef public Py_ssize_t items_limit
-
-
-cdef class OpenTrees:
-    cdef public dict newest
-    cdef public object done
 
 
 cdef class Heading:

@@ -68,7 +68,7 @@ TRACKED_RUNS: int = TRACKED | RUNS
 ALL_OF_A_BATCH: int = TRACKED | MIXED | MULTI_ROOT | BEGINS
 
 if not cython.compiled:
-    from heron_core.hot_path import fold_into_trees
+    from heron_core.hot_trees import OpenTrees
 
     def message_bytes(frames: list[bytes]) -> int:
         """Size of a message."""
@@ -120,23 +120,6 @@ if not cython.compiled:
         frames = list(chain.from_iterable(messages))
         lengths = array("I", map(len, frames)).tobytes()
         return b"".join([bytes(map(len, messages)), lengths, *frames])
-
-    def begin_trees(newest: dict[int, int], data: bytes) -> bool:
-        """Roots, each with the xor of all edges of its first deliveries; root 0 is none."""
-        numbers = iter(array("Q", data))
-        newest.update(zip(numbers, numbers, strict=True))
-        newest.pop(0, None)
-        return True
-
-    def settle_trees(
-        newest: dict[int, int], data: bytes, start: int, end: int, others: Any
-    ) -> bytes:
-        """Xor the pairs there into trees; the roots of those that are done. The numbers of pairs
-        whose roots are not among these trees join `others`."""
-        done = array("Q")
-        for pair in fold_into_trees(newest, array("Q", data[start:end]), done):
-            others.extend(pair)
-        return done.tobytes()
 
     def next_limit(size: int, worth: float, mark: float) -> int:
         """What is reached next: enough for a message, more than the mark, or that much once
@@ -283,26 +266,6 @@ def put_into(queue: MessageQueue, destination: Any, frames: list[bytes]) -> Any:
 # --- what is put where it belongs -----------------------------------------------------------------
 
 
-class OpenTrees:
-    """The newest trees of one spout, to which nearly all acks belong."""
-
-    def __init__(self) -> None:
-        self.newest: dict[int, int] = {}
-        """root -> the xor of all edges that were begun and not acked"""
-        self.done: array[int] = array("Q")
-        """Roots whose trees are done, of which the spout has not been notified."""
-
-    def begin(self, pairs: array[int]) -> None:
-        """New roots, each with the xor of all edges of its first deliveries; root 0 is none."""
-        numbers = iter(pairs)
-        self.newest.update(zip(numbers, numbers, strict=True))
-        self.newest.pop(0, None)
-
-    def apply_to_older(self, root: int, value: int) -> None:
-        """An ack of a root that is not among the newest."""
-        raise NotImplementedError
-
-
 class Heading:
     """The numbers of a header: one object for all messages, one after the other."""
 
@@ -405,7 +368,8 @@ def put_plain(forwarder: Forwarder, frames: list[bytes]) -> Any:
     read_heading(head, frames)
     if head.kind == DATA:
         if head.flags & BEGINS and head.source in forwarder.spouts:
-            begin_trees(forwarder.spouts[head.source].newest, frames[2])
+            trees: OpenTrees = forwarder.spouts[head.source]
+            trees.newest.begin(frames[2])
         forwarder.forwarded += 1
         forwarder.tuples += head.items
         if forwarder.sent is not None:
@@ -430,13 +394,7 @@ def settle(
 ) -> Any:
     """Acks of a spout here: the pairs between two places."""
     trees: OpenTrees = forwarder.spouts[owner]
-    others: list[int] = []
-    done = settle_trees(trees.newest, data, start, end, others)
-    if done:
-        trees.done.frombytes(done)
-    numbers = iter(others)
-    for root in numbers:
-        trees.apply_to_older(root, next(numbers))
+    trees.settle(data, start, end)
     if trees.done:
         forwarder.settled.add(owner)
 

@@ -22,6 +22,7 @@ from heron_core import (
     hot_rows,
     hot_state,
     hot_tables,
+    hot_trees,
 )
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "RowCursor",
     "SharedAnchorState",
     "TimedTable",
+    "TreeTable",
     "TupleBuffer",
     "TupleKey",
     "TupleKeys",
@@ -51,9 +53,9 @@ __all__ = [
     "bolt_emit_by_stream",
     "bolt_emit_to_several",
     "each_its",
+    "edge_numbers",
     "fold_acks",
     "fold_at_once",
-    "fold_into_trees",
     "fold_runs",
     "keyed_process",
     "made_rows",
@@ -84,7 +86,7 @@ OF_ANOTHER_VERSION = "Python: the extension is of another version of the sources
 NOT_IMPORTED = "Python: the extension cannot be imported: "
 MODULES: tuple[ModuleType, ...] = (
     hot_buffers, hot_path, hot_emit, hot_messages, hot_batches, hot_rows, hot_tables, hot_state,
-    hot_columns,
+    hot_columns, hot_trees,
 )  # fmt: skip
 
 
@@ -127,9 +129,10 @@ def _import_failure(error: Exception) -> str:
     return f"{NOT_IMPORTED}{text or type(error).__name__}"
 
 
-(_buffers, _path, _emit, _messages, _batches, _rows, _tables, _state, _columns), HOT_PATH = (
-    _chosen()
-)
+(
+    (_buffers, _path, _emit, _messages, _batches, _rows, _tables, _state, _columns, _trees),
+    HOT_PATH,
+) = _chosen()
 
 if TYPE_CHECKING:
     from heron_core.hot_batches import plain_batch
@@ -137,6 +140,7 @@ if TYPE_CHECKING:
         BufferRoom,
         TupleBuffer,
         are_empty,
+        edge_numbers,
         plain_packer,
         put_tuple,
         simple_tuples,
@@ -155,7 +159,6 @@ if TYPE_CHECKING:
     from heron_core.hot_messages import (
         Forwarder,
         MessageQueue,
-        OpenTrees,
         merged_data,
         split_merged,
     )
@@ -164,7 +167,6 @@ if TYPE_CHECKING:
         each_its,
         fold_acks,
         fold_at_once,
-        fold_into_trees,
         fold_runs,
         made_rows,
         own_anchors,
@@ -184,6 +186,7 @@ if TYPE_CHECKING:
         keyed_process,
     )
     from heron_core.hot_tables import FlatTable, MemoryTable, NestedTable, TimedTable
+    from heron_core.hot_trees import OpenTrees, TreeTable
 else:
     plain_batch = _batches.plain_batch
     ColumnKeys = _columns.ColumnKeys
@@ -196,6 +199,7 @@ else:
     are_empty = _buffers.are_empty
     plain_packer = _buffers.plain_packer
     put_tuple = _buffers.put_tuple
+    edge_numbers = _buffers.edge_numbers
     simple_tuples = _buffers.simple_tuples
     taken_batches = _buffers.taken_batches
     spout_emit = _emit.spout_emit
@@ -203,14 +207,14 @@ else:
     spout_emit_to_several = _emit.spout_emit_to_several
     Forwarder = _messages.Forwarder
     MessageQueue = _messages.MessageQueue
-    OpenTrees = _messages.OpenTrees
+    OpenTrees = _trees.OpenTrees
+    TreeTable = _trees.TreeTable
     merged_data = _messages.merged_data
     split_merged = _messages.split_merged
     SharedAnchorState = _path.SharedAnchorState
     each_its = _path.each_its
     fold_acks = _path.fold_acks
     fold_at_once = _path.fold_at_once
-    fold_into_trees = _path.fold_into_trees
     fold_runs = _path.fold_runs
     made_rows = _path.made_rows
     own_anchors = _path.own_anchors

@@ -9,7 +9,8 @@ buckets + 1 after the bucket it began in was opened.
 from array import array
 from collections import deque
 
-from heron_core.native import OpenTrees, fold_into_trees
+from heron_core.hot_trees import DONE, UNKNOWN
+from heron_core.native import OpenTrees, TreeTable
 
 
 class Trees(OpenTrees):
@@ -17,7 +18,7 @@ class Trees(OpenTrees):
 
     def __init__(self, buckets: int) -> None:
         super().__init__()
-        self._older: deque[dict[int, int]] = deque({} for _ in range(buckets))
+        self._older: deque[TreeTable] = deque(TreeTable() for _ in range(buckets))
         self.unknown = 0
         """Acks and fails for roots that are not (or no longer) here: counted, not an error."""
 
@@ -26,8 +27,8 @@ class Trees(OpenTrees):
 
     def apply(self, pairs: "array[int]") -> None:
         """Xor (root, value) pairs in; the roots whose trees are thereby done join `done`."""
-        for root, value in fold_into_trees(self.newest, pairs, self.done):
-            self.apply_to_older(root, value)
+        data = pairs.tobytes()
+        self.settle(data, 0, len(data))
 
     def take_done(self) -> "array[int]":
         """What is done since the last call."""
@@ -37,13 +38,10 @@ class Trees(OpenTrees):
     def apply_to_older(self, root: int, value: int) -> None:
         """An ack of a root that is not among the newest."""
         for bucket in self._older:
-            known = bucket.get(root)
-            if known is not None:
-                if known == value:
-                    del bucket[root]
-                    self.done.append(root)
-                else:
-                    bucket[root] = known ^ value
+            outcome = bucket.settle_one(root, value)
+            if outcome == DONE:
+                self.done.append(root)
+            if outcome != UNKNOWN:
                 return
         self.unknown += 1
 
@@ -52,7 +50,7 @@ class Trees(OpenTrees):
         failed = array("Q")
         for root in roots:
             for bucket in (self.newest, *self._older):
-                if bucket.pop(root, None) is not None:
+                if bucket.end(root):
                     failed.append(root)
                     break
             else:
@@ -62,21 +60,21 @@ class Trees(OpenTrees):
     def clear(self) -> "array[int]":
         """Give all trees up; returns their roots."""
         roots = array("Q", self.roots())
-        for bucket in (self.newest, *self._older):
-            bucket.clear()
+        self.newest = TreeTable()
+        self._older = deque(TreeTable() for _ in self._older)
         return roots
 
     def rotate(self) -> "array[int]":
         """Open a new bucket and drop the oldest; returns the roots that thereby expire."""
         self._older.appendleft(self.newest)
-        self.newest = {}
-        return array("Q", self._older.pop())
+        self.newest = TreeTable()
+        return array("Q", self._older.pop().roots())
 
     def roots(self) -> list[int]:
         """The roots of all unfinished trees."""
-        return [root for bucket in (self.newest, *self._older) for root in bucket]
+        return [root for bucket in (self.newest, *self._older) for root in bucket.roots()]
 
     def validate(self) -> None:
         """AssertionError unless root 0, which is none, has no tree."""
-        assert all(0 not in bucket for bucket in (self.newest, *self._older))
+        assert 0 not in self.roots()
         assert self.unknown >= 0

@@ -1,10 +1,9 @@
 """Puts an instance together: user class, context, collector, driver, hooks, in heronpy's order."""
 
 import os
-from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from itertools import chain, count
+from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,11 +22,11 @@ from heron_core import config as keys
 from heron_core.component import EngineBolt, EngineComponent, EngineSpout
 from heron_core.config.effects import component_config
 from heron_core.errors import ComponentError
-from heron_core.native import plain_packer
+from heron_core.native import edge_numbers, plain_packer
 from heron_core.plans import PackingPlan, PhysicalPlan
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
-from heron_core.wire.frames import ROOT_COUNTER_BITS
+from heron_core.wire.frames import NUMBER_BYTES, ROOT_COUNTER_BITS
 from heron_core.wire.pickled import opened
 from heron_core.wire.values import Pack, packer, unpacker
 from heron_frontends.adapters.foreign_calls import ForeignCalls, watch_starts, watch_threads
@@ -189,7 +188,7 @@ def waiting(
     begins: it does nothing. ComponentError if the user's class cannot be had."""
     setting = _setting(topology, packing, task, environment)
     pack, decode = _codec(InstanceOptions.of({}), {})
-    edges = _edges(environment.rng).__next__
+    edges = _edges(environment.rng)
     driver: ComponentDriver
     if setting.spec.is_spout:
         nothing: Any = SilentSpout()
@@ -240,7 +239,7 @@ def _bolt(setting: _Setting) -> ReadyInstance:
     options, context, environment = setting.options, setting.context, setting.environment
     tracer = _tracer(options, environment)
     pack, decode = _codec(options, setting.config)
-    edges = _edges(environment.rng).__next__
+    edges = _edges(environment.rng)
     collector = BoltCollector(setting.router, setting.outbox, options, pack, edges)
     calls = DriverCalls(environment.logger)
     foreign = _watch(collector, environment, calls, _refusal_of_bolts(setting))
@@ -288,7 +287,7 @@ def _bolt(setting: _Setting) -> ReadyInstance:
 def _spout(setting: _Setting) -> ReadyInstance:
     options, environment = setting.options, setting.environment
     pack, decode = _codec(options, setting.config)
-    edges = _edges(environment.rng).__next__
+    edges = _edges(environment.rng)
     roots, tracer = _roots(setting.task, environment.rng), _tracer(options, environment)
     if tracer is not None:
         roots = tracer.roots(roots)
@@ -422,9 +421,9 @@ def _codec(options: InstanceOptions, config: dict[str, Any]) -> tuple[Pack, Deco
     return pack, decode
 
 
-def _edges(rng: Random) -> Iterator[int]:
+def _edges(rng: Random) -> Callable[[], int]:
     """Random 64-bit numbers without end."""
-    return chain.from_iterable(array("Q", rng.randbytes(8 * EDGES_DRAWN)) for _ in iter(int, 1))
+    return edge_numbers(partial(rng.randbytes, NUMBER_BYTES * EDGES_DRAWN))
 
 
 def _roots(task: int, rng: Random) -> Callable[[], int]:

@@ -1,6 +1,8 @@
 """The compiled hot path does what the Python one does, whatever it is given."""
 
+import random
 from array import array
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -191,17 +193,70 @@ def test_acks_come_to_the_same(
     assert found[0] == found[1]
 
 
-@given(held=st.dictionaries(roots, st.integers(0, 3)),
-       pairs=st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3))))  # fmt: skip
-def test_trees_come_to_the_same(
-    compiled: SimpleNamespace, held: dict[int, int], pairs: list[tuple[int, int]]
-) -> None:
+several_pairs = st.lists(st.tuples(roots, st.integers(0, 3)))
+
+
+@given(steps=st.lists(st.tuples(several_pairs, several_pairs, several_pairs, roots), max_size=5))
+def test_trees_come_to_the_same(compiled: SimpleNamespace, steps: list[Any]) -> None:
     found = []
     for module in (PYTHON, compiled):
-        trees, done = dict(held), array("Q")
-        flat = array("Q", [number for pair in pairs for number in pair])
-        found.append((module.fold_into_trees(trees, flat, done), trees, done))
+        trees, came = module.TreeTable(), []
+        for begun, acked, acked_alone, ended in steps:
+            others: list[int] = []
+            trees.begin(packet_of(begun))
+            done = trees.settle(packet_of(acked), 0, 16 * len(acked), others)
+            outcomes = [trees.settle_one(*pair) for pair in acked_alone]
+            came.append((done, others, outcomes, trees.end(ended), trees.items(), len(trees)))
+        found.append(came)
     assert found[0] == found[1]
+
+
+def packet_of(pairs: list[tuple[int, int]]) -> bytes:
+    """As it comes out of a frame."""
+    return array("Q", [number for pair in pairs for number in pair]).tobytes()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_of_trees_is_a_dict(compiled: SimpleNamespace, seed: int) -> None:
+    """It grows, its rows of slots meet and go around its end, and what is removed leaves no gap:
+    the roots of two processes of a spout, which count up, and some that are random."""
+    rng, trees, model = random.Random(seed), compiled.TreeTable(), dict[int, int]()
+    counters = [rng.getrandbits(62) for _ in range(2)]
+    for _ in range(300):
+        for at, first in enumerate(counters):
+            number = rng.randrange(1, 40)
+            counters[at] += number
+            begun = {root: rng.getrandbits(64) or 1 for root in range(first, first + number)}
+            begun[rng.getrandbits(64) or 1] = 1
+            trees.begin(packet_of(list(begun.items())))
+            model |= begun
+        gone = rng.sample(sorted(model), len(model) * rng.randrange(2, 9) // 10)
+        others: list[int] = []
+        pairs = [(root, model.pop(root)) for root in gone]
+        done = trees.settle(packet_of(pairs), 0, 16 * len(pairs), others)
+        assert (list(array("Q", done)), others) == (gone, [])
+        assert (trees.items(), len(trees)) == (sorted(model.items()), len(model))
+
+
+@given(numbers=st.integers(1, 9), draws=st.integers(1, 30), seed=st.integers())
+def test_edges_are_drawn_in_the_same_order(
+    compiled: SimpleNamespace, numbers: int, draws: int, seed: int
+) -> None:
+    drawn = []
+    for module in (PYTHON, compiled):
+        next_edge = module.edge_numbers(partial(random.Random(seed).randbytes, 8 * numbers))
+        drawn.append([next_edge() for _ in range(draws)])
+    assert drawn[0] == drawn[1]
+
+
+def test_what_is_no_bytes_is_no_edge(compiled: SimpleNamespace) -> None:
+    for wrong in (b"seven b", bytearray(8), None):
+        with pytest.raises(TypeError, match="edges are drawn"):
+            compiled.edge_numbers(lambda wrong=wrong: wrong)()
+    next_edge = compiled.edge_numbers(lambda: 1 // 0)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            next_edge()
 
 
 frames = st.lists(st.binary(max_size=30), min_size=1, max_size=4)
@@ -271,7 +326,7 @@ def test_messages_are_put_in_the_same_queues(
         plain = [each for at, each in enumerate(messages) if at not in others]
         known.pass_on(plain, 0, len(plain))
         queues = [queue_facts(each, taken, limits) for each in known.ways.values()]
-        trees = [(each.newest, each.done, each.missed) for each in known.spouts.values()]
+        trees = [(each.newest.items(), each.done, each.missed) for each in known.spouts.values()]
         counted = (known.forwarded, known.tuples)
         facts = (known.settled, counted, known.strays, known.sent)
         outcomes.append((others, queues, trees, facts))

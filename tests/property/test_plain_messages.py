@@ -174,7 +174,7 @@ def trees_of(known: Forwarder) -> Any:
     """All that acks change here."""
     trees = known.spouts[SPOUT]
     assert isinstance(trees, Trees)
-    return trees.newest, list(trees.done), trees.unknown, known.settled
+    return trees.newest.items(), list(trees.done), trees.unknown, known.settled
 
 
 def pairs_for_elsewhere(known: Forwarder) -> list[int]:
@@ -205,9 +205,9 @@ def test_batches_begin_trees_and_acks_end_them() -> None:
     assert known.others(parts) == []
     known.pass_on(parts, 0, 1)
     trees = known.spouts[SPOUT]
-    assert (trees.newest, known.settled) == ({1: 5}, set())
+    assert (trees.newest.items(), known.settled) == ([(1, 5)], set())
     assert (known.forwarded, known.tuples) == (1, 2)
     known.pass_on(parts, 1, 3)
-    assert (trees.newest, list(trees.done), known.settled) == ({}, [1], {SPOUT})
+    assert (trees.newest.items(), list(trees.done), known.settled) == ([], [1], {SPOUT})
     assert list(known.ways[ELSEWHERE]) == [(ELSEWHERE, begins), (0, theirs)]
     assert not known.ways[HERE]
