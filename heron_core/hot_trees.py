@@ -1,10 +1,9 @@
 """The hot path of ack trees: the values of the roots of one spout.
 
-As hot_path.py, one source for two ways to run it: see there. hot_trees.h has the C functions that
-take the place of the Python ones under `if not cython.compiled`. A number of Python's is an object
-of its own, and a root with its value two of them and a place in a dict: tens of thousands of them
-are more than the processor's caches have. The compiled table has 16 bytes for each, of roots that
-follow each other side by side.
+One source, plain or compiled, as hot_path.py says. hot_trees.h has the C functions in place of the
+Python ones under `if not cython.compiled`. In Python a root and its value are two objects and a
+place in a dict, and tens of thousands of roots are more than the caches of a processor hold. The
+compiled table has 16 bytes for each root, and consecutive roots stand side by side.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ else:
     cython = SimpleNamespace(compiled=False)  # as in hot_path.py
 
 OPEN, DONE, UNKNOWN = range(3)
-"""What a tree is after an ack: hot_trees.h has the same."""
+"""The state of a tree after an ack; hot_trees.h has the same numbers."""
 
 if not cython.compiled:
     from heron_core.hot_c import (
@@ -34,7 +33,7 @@ if not cython.compiled:
 
 
 class TreeTable:
-    """root -> the xor of all edges that were begun and not acked. Root 0 is none."""
+    """root -> the xor of all edges begun and not acked. Root 0 stands for an untracked tuple."""
 
     __slots__ = ("_trees",)
 
@@ -50,7 +49,8 @@ class TreeTable:
         return int(self._trees.used) if cython.compiled else len(self._trees)
 
     def begin(self, data: bytes) -> None:
-        """New roots as root, value, …, each with the xor of all edges of its first deliveries."""
+        """Add the roots of a packet (root, value, …): a value is the xor of the edges of the first
+        deliveries of its root."""
         if cython.compiled:
             begin_trees(cython.address(self._trees), data)
             return
@@ -61,8 +61,8 @@ class TreeTable:
     def settle(
         self, data: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t, others: list[int]
     ) -> bytes:
-        """Xor the pairs between two places of a packet into the trees; returns the roots of those
-        that are done, and gone. The numbers of pairs whose roots are not here join `others`."""
+        """Xor the pairs between two offsets (bytes) of a packet into the trees. Trees at zero are
+        removed, and their roots returned; pairs of unknown roots join `others`, as numbers."""
         if cython.compiled:
             return settle_trees(cython.address(self._trees), data, start, end, others)  # type: ignore[no-any-return]
         done = array("Q")
@@ -71,7 +71,7 @@ class TreeTable:
         return done.tobytes()
 
     def settle_one(self, root: int, value: int) -> int:
-        """The same of one pair: OPEN, DONE or UNKNOWN."""
+        """Settle a single pair; returns OPEN, DONE or UNKNOWN."""
         if cython.compiled:
             return settle_tree(cython.address(self._trees), root, value)  # type: ignore[no-any-return]
         done = array("Q")
@@ -79,14 +79,14 @@ class TreeTable:
         return DONE if done else UNKNOWN if others else OPEN
 
     def end(self, root: int) -> bool:
-        """Remove a tree; whether it was here."""
+        """Remove a tree; False for an unknown root."""
         if cython.compiled:
             return bool(end_tree(cython.address(self._trees), root))
         return self._trees.pop(root, None) is not None
 
     def items(self) -> list[tuple[int, int]]:
-        """All roots with their values, by the numbers of the roots: those of one process of a spout
-        in the order of their emit."""
+        """All roots with their values, sorted by root: the roots of a process of a spout are in the
+        order of their emits."""
         if not cython.compiled:
             return sorted(self._trees.items())
         numbers = iter(listed_trees(cython.address(self._trees)))
@@ -98,19 +98,19 @@ class TreeTable:
 
 
 class OpenTrees:
-    """The newest trees of one spout, to which nearly all acks belong."""
+    """The newest trees of a spout, to which nearly all acks belong."""
 
     def __init__(self) -> None:
         self.newest = TreeTable()
         self.done: array[int] = array("Q")
-        """Roots whose trees are done, of which the spout has not been notified."""
+        """Roots of complete trees of which the spout has not been notified."""
 
     def begin(self, pairs: array[int]) -> None:
-        """New roots, each with the xor of all edges of its first deliveries; root 0 is none."""
+        """Add roots, as TreeTable.begin does."""
         self.newest.begin(pairs.tobytes())
 
     def settle(self, data: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> Any:
-        """Acks: the pairs of root and value between two places of a packet."""
+        """Settle the acks of a packet between two offsets, in bytes."""
         others: list[int] = []
         done = self.newest.settle(data, start, end, others)
         if done:
@@ -120,5 +120,5 @@ class OpenTrees:
             self.apply_to_older(root, next(numbers))
 
     def apply_to_older(self, root: int, value: int) -> None:
-        """An ack of a root that is not among the newest."""
+        """Settle an ack of an older root."""
         raise NotImplementedError

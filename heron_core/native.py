@@ -85,9 +85,10 @@ NOT_BUILT = "Python: the extension is not built for this Python"
 OF_ANOTHER_VERSION = "Python: the extension is of another version of the sources, build it again"
 NOT_IMPORTED = "Python: the extension cannot be imported: "
 MODULES: tuple[ModuleType, ...] = (
-    hot_buffers, hot_path, hot_emit, hot_messages, hot_batches, hot_rows, hot_tables, hot_state,
-    hot_columns, hot_trees,
+    hot_buffers, hot_path, hot_emit, hot_trees, hot_messages, hot_batches, hot_rows, hot_tables,
+    hot_state, hot_columns,
 )  # fmt: skip
+"""An extension stands behind those whose classes it imports."""
 
 
 def extension(module: ModuleType) -> str:
@@ -130,7 +131,7 @@ def _import_failure(error: Exception) -> str:
 
 
 (
-    (_buffers, _path, _emit, _messages, _batches, _rows, _tables, _state, _columns, _trees),
+    (_buffers, _path, _emit, _trees, _messages, _batches, _rows, _tables, _state, _columns),
     HOT_PATH,
 ) = _chosen()
 
