@@ -8,7 +8,7 @@ from heron_cli.main import heronpy
 from heron_core.errors import HeronError, UsageError
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it (128 + SIGINT)."""
+"""Exit code after Ctrl-C, as in shells (128 + SIGINT)."""
 
 KINDS_OF_NUMBERS = {
     "a valid float range": "a number",
@@ -16,7 +16,7 @@ KINDS_OF_NUMBERS = {
     "a valid float": "a number",
     "a valid integer": "a whole number",
 }
-"""What click calls the types of its values -> words for users; longer ones first."""
+"""click's names of value types -> words for users; longer names first."""
 
 
 def main() -> None:
@@ -52,8 +52,9 @@ def _print_hidden(error: ImportError) -> int:
 
 
 def _print_error(error: click.ClickException) -> None:
-    """One line as for our own errors; help that was asked for by calling us without a word."""
-    if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2; before that it is no error
+    """Print a click error in one line, like our own errors; a call without arguments prints the
+    help."""
+    if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2
         error.show()
         return
     context = getattr(error, "ctx", None)
@@ -65,7 +66,7 @@ def _print_error(error: click.ClickException) -> None:
 
 
 def _foreign_hint(error: Exception) -> str:
-    """What a refused command line of Heron's or Storm's is here; nothing for any other."""
+    """Hint for a rejected command line of Heron or Storm; empty for any other."""
     if not isinstance(error, UsageError | click.UsageError):
         return ""
     from heron_cli.foreign_commands import hint

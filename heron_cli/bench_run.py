@@ -1,4 +1,4 @@
-"""Runs a topology of ours on this machine for a bench, until its context is left."""
+"""Runs a benchmark topology on the machine for the duration of a context."""
 
 import os
 import shutil
@@ -39,13 +39,14 @@ COMPONENTS = "heron_frontends.components.bench"
 STREAM = "default"
 POLL_SECS = 0.05
 START_SECS = 60.0
-"""Until all instances are up, on a machine that does other things too."""
+"""Start timeout, generous for a busy machine."""
 
 
 def component(
     name: str, class_name: str, parallelism: int, field: str | None, reads: str | None = None
 ) -> ComponentSpec:
-    """A component of heron_frontends.components.bench; `field`: what it emits, `reads`: whom."""
+    """A component of heron_frontends.components.bench; `field`: the output field, `reads`: the
+    inputs."""
     outputs = () if field is None else (StreamSpec(STREAM, (field,)),)
     shuffle = GroupingSpec(GroupingKind.SHUFFLE)
     inputs = () if reads is None else (InputSpec(reads, STREAM, shuffle),)
@@ -54,13 +55,13 @@ def component(
 
 
 def chain(name: str, components: tuple[ComponentSpec, ...], config: Config) -> TopologySpec:
-    """The topology; what is killed in it may be killed often."""
+    """The topology, with unlimited restarts, because processes are killed repeatedly."""
     return TopologySpec(name, components, {keys.RESTART_LIMIT: 1000, **config})
 
 
 class BenchRun:
-    """A topology that runs in the background of this command, in a folder of its own: nobody else's
-    topologies see it. The folder is removed, or named in the error."""
+    """A topology in the background, in a private folder and so invisible to other commands. The
+    folder is removed, or named in the error."""
 
     def __init__(self, topology: TopologySpec) -> None:
         self.name = topology.name
@@ -95,7 +96,7 @@ class BenchRun:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def stats(self) -> TopologyStats:
-        """Its numbers, with all instances; HeronError if nobody answers."""
+        """The topology's statistics with all instances; HeronError without an answer."""
         return self._client.stats(EVERY_COMPONENT)
 
     def wait_until_up(self) -> None:
@@ -113,7 +114,7 @@ class BenchRun:
         self.wait(is_up, START_SECS, f"{self.name} is not up")
 
     def master_pid(self) -> int:
-        """The process of the topology master; 0 while there is none."""
+        """The pid of the topology master; 0 until registered."""
         node = self._store.get(master_path(self.name))
         return 0 if node is None else int(node["pid"])
 
@@ -121,7 +122,7 @@ class BenchRun:
     def wait(
         condition: Callable[[], bool], secs: float, text: str, poll_secs: float = POLL_SECS
     ) -> None:
-        """Until it holds; HeronError with `text` if it does not in time."""
+        """Wait until the condition holds; HeronError with `text` on timeout."""
         late_at = time.monotonic() + secs
         while not condition():
             if time.monotonic() > late_at:
@@ -130,5 +131,5 @@ class BenchRun:
 
 
 def progress(text: str) -> None:
-    """A line on how far it is, for people."""
+    """A progress line for people."""
     click.echo(text, err=True)

@@ -1,9 +1,9 @@
-"""The kill and the update of a topology that a cluster (YARN, Aurora) runs by itself.
+"""Kill and update of a topology run by a cluster (YARN, Aurora) itself.
 
-The steps are those of any operation, and so is the request in the state store, with how far it is.
-No process of the topology's own carries requests out there, so this command does: one of each kind
-at a time (scheduler/carriers.py). A command that is interrupted leaves its request: `heronpy stats`
-shows it, and the next command of its kind takes it up.
+Steps and the request in the state store, with its progress, equal those of any operation. No
+process of the topology carries out requests on these clusters, so the command does: one request
+of each kind at a time (scheduler/carriers.py). An interrupted command leaves the request:
+`heronpy stats` shows the request, and the next command of equal kind resumes the work.
 """
 
 import time
@@ -66,7 +66,7 @@ def end_on_cluster(
 
 
 def _say_taken_up(request: Operation) -> None:
-    """What is known of a request whose command has ended, for people."""
+    """Summary of a request whose command has ended, for people."""
     begun = f"the {request.kind} that {request.requester} asked for at {request.asked_at}"
     url = request.arguments.get(SAVEPOINT)
     if url and SAVEPOINT in request.result:
@@ -82,8 +82,7 @@ def _say_taken_up(request: Operation) -> None:
 def update_on_cluster(
     topology: RunningTopology, cluster: SelfRunning, plan: PackingPlan, rest: Rest = time.sleep
 ) -> None:
-    """Have the topology run by another packing plan, and wait until it does; HeronError if that is
-    aborted."""
+    """Switch the topology to a new packing plan and wait; HeronError if the update is aborted."""
     name = topology.name
     touched = sorted(containers_of(steps_on(topology, cluster).stored_plan(), plan))
     arguments = {PACKING: packing_to_json(plan), CONTAINERS: touched}
@@ -104,9 +103,9 @@ def _update_left(name: str) -> str:
 def take_up_update(
     topology: RunningTopology, cluster: SelfRunning, rest: Rest = time.sleep
 ) -> bool:
-    """Bring updates to their end whose commands did not see it: one that the topology master has
-    goes on, what another one has added ends. Returns whether there was such another one. HeronError
-    if a command carries out an update."""
+    """Finish updates of interrupted commands: an update known to the topology master continues,
+    any other is undone. Returns whether an update was found. HeronError if a command is carrying
+    out an update."""
     requests, is_aborted = TopologyRequests(topology.store, topology.name), False
     with claiming(topology.store, topology.name, OperationKind.UPDATE) as claim:
         for number, before in _unfinished(requests, OperationKind.UPDATE):
@@ -129,7 +128,7 @@ def _is_wanted(topology: RunningTopology, cluster: SelfRunning, update: Operatio
 def _end_unwanted(
     topology: RunningTopology, cluster: SelfRunning, number: int, update: Operation
 ) -> None:
-    """End what an update has added that the master was not asked for, or has aborted."""
+    """Undo an update that the master does not know or has aborted."""
     name = topology.name
     if (last := topology.client.stats().update) is not None and last.under_way:
         raise update_under_way(name)
@@ -146,10 +145,10 @@ def cancel_on_cluster(topology: RunningTopology, cluster: SelfRunning) -> None:
     who, requests = str(requester()), TopologyRequests(topology.store, topology.name)
     is_under_way = (update := topology.client.stats().update) is not None and update.under_way
     if not is_under_way and take_up_update(topology, cluster):
-        return  # the master was not asked for it
+        return  # the master does not know the update
     follow(steps_on(topology, cluster).cancel_update(who))
     if _is_carried(topology, OperationKind.UPDATE):
-        return  # that command hears of it from the topology master, and says so
+        return  # the other command is notified by the topology master and reports the result
     for number, before in _unfinished(requests, OperationKind.UPDATE):
         requests.save(number, before.failed(f"cancelled by {who}"))
 
@@ -178,7 +177,7 @@ def _carry_out(
     claim: CarrierClaim,
     rest: Rest,
 ) -> None:
-    """Ask for an operation, and do it; HeronError if it has failed."""
+    """Request and carry out an operation; HeronError on failure."""
     requests = TopologyRequests(topology.store, topology.name)
     number = requests.ask(kind, arguments)
     request = requests.get(number)
@@ -194,8 +193,8 @@ def _follow(
     claim: CarrierClaim,
     rest: Rest,
 ) -> None:
-    """Do what a request asks for step by step, as the scheduler of a topology of ours does;
-    HeronError if it has failed."""
+    """Carry out a request step by step, like the scheduler of a local topology; HeronError on
+    failure."""
     requests = TopologyRequests(topology.store, topology.name)
     request = request.running()
     requests.save(number, request)
@@ -216,7 +215,7 @@ def _follow(
 def _noted(
     requests: TopologyRequests, number: int, before: Operation, steps: Steps, claim: CarrierClaim
 ) -> Operation:
-    """The request after a step, which is noted before the next one."""
+    """The request after a step, stored before the next step."""
     claim.keep()
     request = stepped(before, steps)
     if request != before:
@@ -226,7 +225,7 @@ def _noted(
 
 @contextmanager
 def _stands(text: str) -> Iterator[None]:
-    """Whoever interrupts the command is told what it leaves."""
+    """Report to an interrupting user the unfinished request."""
     try:
         yield
     except KeyboardInterrupt:

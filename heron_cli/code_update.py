@@ -1,4 +1,4 @@
-"""New code for a topology that runs: from the command line to what is asked for."""
+"""New code for a running topology: from the command line to the request."""
 
 import os
 import socket
@@ -28,13 +28,13 @@ FETCHING = frozenset({"aurora", "kubernetes", "yarn"})
 
 @dataclass(frozen=True, slots=True)
 class CodeOptions:
-    """What the command line says about new code."""
+    """Options for new code."""
 
     file: str | None
     allow_non_restored: bool
 
     def check(self) -> None:
-        """UsageError if they make no sense together."""
+        """UsageError for contradictory options."""
         if self.file is None and self.allow_non_restored:
             raise UsageError("--allow-non-restored has a meaning only with --code")
 
@@ -42,8 +42,8 @@ class CodeOptions:
 def wanted_code(
     topology: RunningTopology, spec: TopologySpec, options: CodeOptions
 ) -> tuple[dict[str, Any], tuple[StoredCode, ...]]:
-    """The new code of a running topology, which is `spec`, as a request has it, and the archives of
-    it that the containers need; HeronError if it cannot run. Nothing that runs has been touched."""
+    """The new code of running topology `spec` for a request, and archives for the containers;
+    HeronError for invalid code. Read-only for the running topology."""
     assert options.file is not None
     loaded, archives = _loaded(options.file, spec), tuple[StoredCode, ...]()
     with_letters = routed(replace(loaded, config=spec.config), os.path.abspath)
@@ -58,8 +58,8 @@ def wanted_code(
 
 
 def _is_here(topology: RunningTopology) -> bool:
-    """Whether instances load their code from files of this machine; False if their containers get
-    it by the state store, UsageError if they cannot get it."""
+    """Whether instances load code from local files; False if containers receive code from the
+    state store, UsageError if neither is possible."""
     scheduler = topology.scheduler or {}
     kind, host = scheduler.get("kind"), scheduler.get("host")
     if kind in FETCHING:
@@ -76,7 +76,7 @@ def _is_here(topology: RunningTopology) -> bool:
 
 
 def _loaded(file: str, running: TopologySpec) -> TopologySpec:
-    """The topology of the same name in a file, with the config by which it runs."""
+    """The topology of equal name in a file, with the running topology's config."""
     if not os.path.exists(file):
         raise UsageError(f"--code {file}: file not found")
     own_name = str(running.config.get(keys.ORIGINAL_NAME, running.name))

@@ -1,7 +1,7 @@
-"""What a shell offers for the names that options and arguments take.
+"""Shell completion of the names for options and arguments.
 
-A shell that completes shows no error: where names cannot be known, none are offered. Imports stand
-in the functions, as these are called only when somebody presses tab.
+Completion shows no errors: unknown names give no suggestions. Imports are inside the functions,
+because completion is called only on a tab.
 """
 
 import os
@@ -16,7 +16,7 @@ Completions = list[str]
 def complete_running(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Completions:
-    """Topologies that run; of commands about logs, those that have ended as well."""
+    """Running topologies; for commands about logs, also ended topologies."""
     with_ended = context.command.name in ("tail", "remove_logs", "dead_letters")
     return _beginning(running_topologies(with_ended), incomplete)
 
@@ -49,7 +49,7 @@ def _beginning(names: Completions, incomplete: str) -> Completions:
 
 
 def running_topologies(with_ended: bool) -> Completions:
-    """Topologies that run, and if asked for those that left logs."""
+    """Running topologies, and on request topologies with logs."""
     from heron_cli.options.state_store import opened, store_url
     from heron_cli.running_topology import running_names
     from heron_engine.scheduler.user_folder import Home

@@ -14,15 +14,15 @@ GAP = "  "
 BAD, WARNING, PAUSED, PLAIN = "bold red", "yellow", "magenta", ""
 """Styles of cells, in rich's words."""
 DELAY_SECS_MIN = 0.05
-"""Shorter queues are those of every topology that works."""
+"""Queue length below which a working topology is unremarkable."""
 ALWAYS = 2
 EMPTY = ("", NOTHING, "0", "0%", "0 B")
-"""A column of these alone says nothing."""
+"""Values that make a column omittable."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentCell:
-    """What stands in a row and a column."""
+    """Text of a row in a column."""
 
     text: str
     style: str = PLAIN
@@ -30,11 +30,11 @@ class ComponentCell:
 
 @dataclass(frozen=True, slots=True)
 class ComponentColumn:
-    """One column, if it is in use and there is room for it."""
+    """One column, shown if in use and if the width suffices."""
 
     heading: str
     priority: int
-    """The lower, the sooner it is shown; 0 for always, up to ALWAYS wherever there is room."""
+    """Priority: low numbers first; 0 always, up to ALWAYS wherever the width suffices."""
     cells: tuple[ComponentCell, ...]
 
     @property
@@ -44,18 +44,18 @@ class ComponentColumn:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether any row has something there."""
+        """Whether any row has a value."""
         return self.priority <= ALWAYS or any(each.text not in EMPTY for each in self.cells)
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentTable:
-    """The columns that are shown, in order."""
+    """The visible columns, in order."""
 
     columns: tuple[ComponentColumn, ...]
 
     def rows(self) -> list[list[ComponentCell]]:
-        """Headings and cells with the spaces that align them: all but the first to the right."""
+        """Headings and aligned cells: all columns except the first are right-aligned."""
         padded = [_padded(column, at == 0) for at, column in enumerate(self.columns)]
         return [list(row) for row in zip(*padded, strict=True)]
 
@@ -71,7 +71,7 @@ def _padded(column: ComponentColumn, is_first: bool) -> list[ComponentCell]:
 
 
 def table_of(columns: Sequence[ComponentColumn], width: int | None) -> ComponentTable:
-    """The columns in use that fit into `width` characters, by priority; None: all of them. The
+    """The columns in use that fit into `width` characters, by priority; None: all columns. The
     first column is never cut."""
     used = [column for column in columns if column.is_in_use]
     if width is None:
@@ -90,7 +90,7 @@ def table_of(columns: Sequence[ComponentColumn], width: int | None) -> Component
 def component_table(
     stats: TopologyStats, width: int | None = None, rates: bool = True
 ) -> ComponentTable:
-    """One row for each component; without `rates` for a topology that has ended."""
+    """One row per component; without `rates` for an ended topology."""
     rows = list(stats.components.items())
 
     def column(
@@ -131,7 +131,7 @@ def component_table(
 def instance_table(
     stats: TopologyStats, instances: Sequence[InstanceStats], width: int | None = None
 ) -> ComponentTable:
-    """One row for each instance of a component."""
+    """One row per instance of a component."""
 
     def column(
         heading: str, priority: int, cell: Callable[[InstanceStats], str]
@@ -180,8 +180,8 @@ def plain_table(
     width: int | None = None,
     first: Sequence[str] = (),
 ) -> str:
-    """A table of text. Where not all columns fit into `width`, those of `first` are chosen before
-    the others, in this order; the first of them is always shown."""
+    """A table of text. If `width` is too small, columns in `first` take precedence, in order;
+    the first of them is always shown."""
     ranks = {heading: rank for rank, heading in enumerate(dict.fromkeys((*first, *headings)))}
     columns = [
         ComponentColumn(heading, ranks[heading], tuple(ComponentCell(row[at]) for row in rows))
@@ -222,7 +222,7 @@ def _count_cell(number: int) -> ComponentCell:
 
 
 def _delay(secs: float) -> str:
-    """How long what waits will take; less than a tick of a clock is none."""
+    """Time to process the queue; less than a clock tick counts as zero."""
     return milliseconds(secs * 1000) if secs >= DELAY_SECS_MIN else ""
 
 
@@ -237,12 +237,12 @@ def _paused_cell(stats: TopologyStats, component: str) -> ComponentCell:
 
 
 def paused_share(stats: TopologyStats, component: str) -> str:
-    """Share of its time that the component's most paused instance was paused; empty for never."""
+    """Paused share of time of the component's most paused instance; empty for never."""
     shares = [x.share for x in stats.paused.values() if x.component == component]
     return f"{max(shares):.0%}" if shares else ""
 
 
 def _shown_latency(component: ComponentStats) -> LatencyStats:
-    """A spout's is the complete one where tuples are tracked, else it is the execute one."""
+    """A spout's complete latency if tuples are tracked, else the execute latency."""
     complete = component.latency.complete
     return complete if complete.p50_ms is not None else component.latency.execute

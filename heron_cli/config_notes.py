@@ -1,4 +1,4 @@
-"""What a user should know about the keys of a topology's config, said once before it runs."""
+"""Notes on the keys of a topology's config, printed once before the start."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -14,11 +14,11 @@ from heron_core.topology import ComponentSpec, Config, TopologySpec
 def config_notes(
     loaded: TopologySpec, topology: TopologySpec, options: Mapping[str, Any], is_query: bool = False
 ) -> Iterator[str]:
-    """One line for the keys that do nothing here, one for those that are unknown, one for each
-    reason that others have no effect; one for each key of `options` (-o) that only the components'
-    own code can read, or that beats what components say; one for each other parallelism.
+    """One line for keys without effect here, one for unknown keys, one for each reason of any
+    other ineffective key; one for each key of `options` (-o) readable only by components' code,
+    or overriding components; one for each changed parallelism.
 
-    `loaded`: the topology as its file has it, `topology`: as it will run.
+    `loaded`: the topology as in its file, `topology`: as it will run.
     """
     layers = [topology.config, *(component.config for component in loaded.components)]
     given = list(dict.fromkeys(key for layer in layers for key in layer))
@@ -43,7 +43,7 @@ def _is_read(key: str) -> bool:
 
 
 def _is_said(key: str, loaded: TopologySpec) -> bool:
-    """Whether the file says the key as well: then it is none that was made up."""
+    """Whether the file also sets the key, which then is not a typing error."""
     return any(key in each.config for each in loaded.components)
 
 
@@ -59,12 +59,12 @@ def _idle_notes(topology: TopologySpec, is_query: bool) -> Iterator[str]:
 
 
 def _says_the_query(idle: Idle, is_query: bool) -> bool:
-    """heron_spark.compile.plan names these itself, also where there is no command."""
+    """heron_spark.compile.plan reports these keys, also without a command."""
     return is_query and not idle.owner
 
 
 def _overruled_notes(loaded: TopologySpec, topology: TopologySpec) -> Iterator[str]:
-    """-o beats what a component says for itself: whoever has several of them should know."""
+    """-o overrides the components' own values: several of them are worth a note."""
     for key in topology.overrides:
         owners = [each.name for each in loaded.components if _differs(each, topology, key)]
         if owners:

@@ -1,4 +1,4 @@
-"""From a loaded topology and the command line's options to a checked one and its packing plan."""
+"""From a loaded topology and command-line options to a checked topology and packing plan."""
 
 import os
 from collections.abc import Mapping
@@ -27,13 +27,14 @@ OWN_KEYS = {
     keys.STORM_ACKERS: keys.RELIABILITY_MODE,
     keys.HERON_DROP_TUPLES: keys.BACKPRESSURE_MODE,
 }
-"""Key of Storm or of old Heron -> the key that says the same here."""
+"""Key of Storm or old Heron -> equivalent heronpy key."""
 
 
 def config_layer(config: Config) -> dict[str, Any]:
-    """One layer of config in our keys besides Storm's, where it says only Storm's.
+    """One layer of config, with heronpy keys added for Storm keys set alone.
 
-    Without this, -w 3 would lose to a `topology.stmgrs: 1` of the topology, which lies below.
+    Without the translation, -w 3 would lose to `topology.stmgrs: 1` of the topology, a lower
+    layer.
     """
     if config.get(keys.STORM_WORKERS) is not None:
         keys.value_of(config, keys.STORM_WORKERS)
@@ -49,9 +50,9 @@ def config_layer(config: Config) -> dict[str, Any]:
 def configured(
     loaded: TopologySpec, source: TopologySource, options: TopologyOptions, is_query: bool = False
 ) -> TopologySpec:
-    """The topology with its name and all layers of its config; TopologyError if that is wrong.
+    """The topology with its name and all layers of config; TopologyError if invalid.
 
-    `is_query`: it becomes a query of Spark.
+    `is_query`: the topology will be a query of Spark.
     """
     original = source.name or loaded.name
     name = original if options.override_name is None else options.override_name
@@ -89,14 +90,14 @@ def configured(
 
 
 def _check_letters(topology: TopologySpec) -> None:
-    """UsageError if dead letters are to go into a folder that is none."""
+    """UsageError for a dead-letter target that is not a folder."""
     target = target_of(topology.config, keys.DEAD_LETTER)
     if isinstance(target, FileTarget) and os.path.isfile(target.folder):
         raise UsageError(f"{keys.DEAD_LETTER}: {target.folder} is a file, not a folder")
 
 
 def _check_tracing(topology: TopologySpec) -> None:
-    """UsageError if traces are wanted and what exports them is missing here."""
+    """UsageError if tracing is enabled and the exporter is not installed."""
     if keys.trace_sample(keys.with_defaults(topology.config)):
         from heron_io.span_exporter import NotInstalled, check_installed
 
@@ -107,7 +108,7 @@ def _check_tracing(topology: TopologySpec) -> None:
 
 
 def reconfigured(topology: TopologySpec, options: Mapping[str, Any]) -> TopologySpec:
-    """The topology with the config that a hook made of its own, checked again."""
+    """The topology with the config returned by a hook, checked again."""
     before = topology.config
     unchanged = {key: value for key, value in before.items() if key in options}
     new = {
@@ -125,7 +126,7 @@ def reconfigured(topology: TopologySpec, options: Mapping[str, Any]) -> Topology
 
 
 def refuse_autoscaling(topology: TopologySpec, where: str) -> None:
-    """TopologyError if instances are to follow the load, `where` nobody sees to that."""
+    """TopologyError for autoscaling on a target (`where`) without support."""
     mode = keys.autoscale_mode(keys.with_defaults(topology.config))
     if mode != keys.OFF:
         raise TopologyError(
@@ -136,23 +137,23 @@ def refuse_autoscaling(topology: TopologySpec, where: str) -> None:
 
 
 SCHEDULERS_WITH_LABELS = ("kubernetes",)
-"""Those that ask for nodes by labels. YARN has such labels, and its application master asks for
-none of them."""
+"""Keys that select nodes by label. YARN has labels, but the application master never requests
+them."""
 SCHEDULERS_OF_KEYS: Mapping[str, tuple[str, ...]] = {
     keys.STANDBY_CONTAINERS: ("yarn",),
     keys.NODE_LABELS: SCHEDULERS_WITH_LABELS,
     keys.CONSTRAINTS: SCHEDULERS_WITH_LABELS,
 }
-"""Key of a topology's config -> the schedulers that do what the key says."""
+"""Key of a topology's config -> schedulers that support the key."""
 REQUIREMENTS = (keys.NODE_LABELS, keys.CONSTRAINTS)
-"""Of these keys. A topology that is submitted elsewhere would run where it must not run."""
+"""Keys with requirements: on a different scheduler the topology would run in a wrong place."""
 
 
 def check_scheduler(topology: TopologySpec, kind: str, *, refuses: bool = True) -> None:
-    """Note the keys that this kind of scheduler does not know.
+    """Note the keys unsupported by the scheduler.
 
-    TopologyError for a requirement that the scheduler does not meet, unless `refuses` is false: a
-    run in the foreground tries a topology here that belongs elsewhere.
+    TopologyError for an unmet requirement, unless `refuses` is false: a foreground run tries out
+    a topology meant for a different scheduler.
     """
     config = keys.with_defaults(topology.config)
     for key, schedulers in SCHEDULERS_OF_KEYS.items():
@@ -166,7 +167,7 @@ def check_scheduler(topology: TopologySpec, kind: str, *, refuses: bool = True) 
 
 
 def packing_plan(topology: TopologySpec) -> PackingPlan:
-    """Its packing plan, by the algorithm in its config."""
+    """The packing plan, by the algorithm in the config."""
     from heron_connectors.spark.frames import check_without_spark
     from heron_engine.scheduler.packing import pack
 

@@ -36,25 +36,25 @@ IGNORED_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class NamedEnvironment:
-    """One environment, or none: then there is no name and everything is empty."""
+    """One environment; without environments an empty object without a name."""
 
     name: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
-    """As it stands in config.json, with `nimbus` from the environment variable."""
+    """Content of config.json, with `nimbus` from the environment variable."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Config of its topologies, below their own."""
+    """Config of the environment's topologies, below their own."""
     ignored: tuple[str, ...] = ()
-    """Keys that say something and change nothing here."""
+    """Recognised keys without effect here."""
     zookeeper: str | None = None
     """HOST:PORT[/ROOT] of the state store, None for files."""
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Key of `options` -> where it is from, for those that are not from config.json."""
+    """Key of `options` -> origin, for keys from outside config.json."""
 
 
 def environment_of(project: Project, name: str | None) -> NamedEnvironment:
-    """The environment called `name`, or the only one; UsageError if it cannot be told.
+    """The environment called `name`, or the only environment; UsageError if ambiguous.
 
-    A project without environments has none, which is no error unless one is named.
+    A project without environments is valid unless `name` is given.
     """
     environments = environments_in(project)
     if name is None and not environments:
@@ -73,7 +73,7 @@ def environment_of(project: Project, name: str | None) -> NamedEnvironment:
 
 
 def environments_in(project: Project) -> dict[str, Mapping[str, Any]]:
-    """name -> what config.json says, for each environment."""
+    """name -> content of config.json, for each environment."""
     environments = project.config.get(ENVIRONMENTS) or {}
     if not isinstance(environments, dict) or not all(
         isinstance(each, dict) for each in environments.values()
@@ -115,7 +115,7 @@ def _options(project: Project, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _said(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the empty values that `sparse quickstart` writes."""
+    """Without the empty values written by `sparse quickstart`."""
     return {key: value for key, value in values.items() if value not in (None, "")}
 
 

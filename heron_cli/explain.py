@@ -1,4 +1,4 @@
-"""What `--explain` shows: each value of a topology's configuration, and where it is from."""
+"""Output of `--explain`: each value of a topology's configuration, and its origin."""
 
 import json
 import os
@@ -19,25 +19,25 @@ from heron_core.topology import ComponentSpec, TopologySpec
 
 DEFAULT = "default"
 DERIVED = "other keys"
-"""Of a value that follows from those of other keys: the packing's maps from Storm's resources."""
+"""Origin of a value derived from other keys: packing maps from Storm's resources."""
 VALUE_CHARACTERS_MAX = 60
-"""Of a value in a table; JSON has it whole."""
+"""Longest value in a table; JSON has the full value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One value and where it is from."""
+    """One value and its origin."""
 
     key: str
     value: Any
     origin: str
     no_effect: str = ""
-    """Why it has none; empty if it has one."""
+    """Reason of a missing value; empty with a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """What a topology was when it was loaded, what it became, and by what."""
+    """The topology as loaded and as configured, with the origins of changes."""
 
     loaded: TopologySpec
     topology: TopologySpec
@@ -55,7 +55,7 @@ class Settling:
         ]
 
     def of_component(self, component: ComponentSpec) -> list[Setting]:
-        """What it has beside or instead of the topology's, by key."""
+        """Component config that differs from the topology's, by key."""
         return [
             Setting(
                 key,
@@ -97,7 +97,7 @@ class Settling:
 
 
 def show_config(settling: Settling, form: str) -> None:
-    """Print it: as tables, or as JSON."""
+    """Print tables, or JSON."""
     whole = settling.of_topology()
     parts = {
         component.name: settling.of_component(component)
@@ -144,7 +144,7 @@ def _origin(key: str, layers: list[Mapping[str, str]]) -> str:
 
 def _shown(key: str, value: Any) -> Any:
     """Without secrets and pickles."""
-    from heron_tracker.model.config_view import shown_config  # few commands ask for it
+    from heron_tracker.model.config_view import shown_config  # rarely used import
 
     return shown_config({key: value})[key]
 

@@ -1,4 +1,4 @@
-"""Watches one foreground run from its start to its end, whatever ends it."""
+"""Follows one foreground run from its start to any kind of end."""
 
 import os
 import select
@@ -40,26 +40,26 @@ from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 
 POLL_SECS = 0.1
-"""Between two looks at whether it is over; this asks nobody but the state store."""
+"""Poll interval for the end of the run; reads only the state store."""
 FRESH_SECS = 0.5
 """Between two questions to the master: what a person sees as live."""
 DRAIN_FRESH_SECS = 0.2
-"""The same while somebody waits for the end."""
+"""Poll interval during a stop."""
 WAITING_NOTE_SECS = 2.0
-"""Between two lines that say whom the end waits for."""
+"""Interval of lines that name the cause of a slow stop."""
 STATS_WAIT_SECS = 1.0
 DRAIN_SECS = 6.0
-"""How long Ctrl-C waits for tuples in flight; a second Ctrl-C does not wait. Longer than a call of
-user code lasts until it is reported (topology.stuck.report.secs)."""
+"""Drain time after Ctrl-C; a second Ctrl-C ends the wait. Longer than the report time of a stuck
+call (topology.stuck.report.secs)."""
 DRAIN_AT_WORK_SECS = 15.0
-"""The same while bolts are at work, none of them in one call for so long that it is reported: one
-whose ticks take longer than their interval is rarely seen without."""
+"""Drain time while bolts are busy without a reported stuck call: a bolt whose ticks exceed their
+interval is rarely idle."""
 STOPPED_BY_USER = 130
 
 
 @dataclass
 class ForegroundRun:
-    """A run that was started; `until_end` shows it and cleans up."""
+    """A started run; `until_end` displays the run and cleans up."""
 
     launch: Submission
     scheduler: ForkedChild
@@ -73,9 +73,9 @@ class ForegroundRun:
     _ask_at: float = 0.0
     _ended: bool = False
     _lost: bool = False
-    """The scheduler has not left how it ended."""
+    """The scheduler has left no record of the end."""
     _status: int = 0
-    """What waitpid said of the scheduler, once it has ended."""
+    """Wait status of the scheduler's process, once ended."""
     _interrupts: int = 0
     _handlers: dict[signal.Signals, Any] = field(default_factory=dict)
 
@@ -110,7 +110,7 @@ class ForegroundRun:
 
     @property
     def _outcome(self) -> dict[str, Any]:
-        """What the scheduler wrote about the end; empty if it was killed."""
+        """The scheduler's record of the end; empty if the scheduler was killed."""
         return outcome_of(self.launch.home, self.launch.topology.name)
 
     @property
@@ -124,7 +124,7 @@ class ForegroundRun:
 
     @property
     def _restore_failure(self) -> str:
-        """Why no instance can begin with the state that the run is given."""
+        """Reason why no instance can restore the given state."""
         checkpoints = self.stats.checkpoints if self.stats is not None else None
         if not self.launch.has_state or checkpoints is None:
             return ""
@@ -146,12 +146,12 @@ class ForegroundRun:
         """Whether the state store knows of an end that we do not know of yet."""
         try:
             state = self.store.get(execution_path(self.launch.topology.name)) or {}
-        except StateStoreError:  # the run goes on without it, and so do we
+        except StateStoreError:  # the run continues without the component, and so does the command
             return False
         return state.get("state") in TopologyState.OVER and not self._done
 
     def _show_lines(self, wait_secs: float) -> None:
-        """Lines that components printed: so long, or with 0 those that are there."""
+        """Print components' output for the given time; 0: only lines already present."""
         until = self.clock.secs + wait_secs
         while select.select([self.console], [], [], max(0.0, until - self.clock.secs))[0]:
             data = os.read(self.console, READ_BYTES)
@@ -161,11 +161,11 @@ class ForegroundRun:
             for stream, line in self._lines.feed(data):
                 self.screen.line(line, is_error=stream is ConsoleStream.ERR)
             if wait_secs and self.clock.secs >= until:
-                return  # more is there; whether the run is over is to be looked at as well
+                return  # more output may follow; the end of the run is checked as well
 
     @staticmethod
     def _rest_for(secs: float) -> None:
-        """Nobody can print any more, so there is nothing to wait on but the time."""
+        """Output is closed, so only the timeout remains."""
         select.select([], [], [], max(0.0, secs))
 
     def _scheduler_gone(self) -> bool:
@@ -188,7 +188,7 @@ class ForegroundRun:
 
         def is_over() -> bool:
             nonlocal asked, next_note
-            # A topology that has just begun may have no master yet.
+            # A topology that has just started may have no master yet.
             asked = asked or self.client.try_ask("drain", wait_secs=POLL_SECS) is not None
             if self.clock.secs >= next_note and self.stats is not None:
                 next_note = self.clock.secs + WAITING_NOTE_SECS
@@ -206,7 +206,7 @@ class ForegroundRun:
             self.screen.note(f"{names}: {INSTANCE_SHUTDOWN_SECS:g} s to return, then it is killed")
 
     def _stop(self) -> None:
-        """End the scheduler and with it everything."""
+        """End the scheduler and thereby all processes."""
         if not self._ended:
             signal_process(self.scheduler.pid, signal.SIGTERM)
             while not self._scheduler_gone():
@@ -214,9 +214,7 @@ class ForegroundRun:
         self._show_lines(0.0)
         self.screen.close()
         self.client.close()
-        if (
-            not self._outcome
-        ):  # the scheduler was killed, or could not do all that it does at its end
+        if not self._outcome:  # the scheduler was killed, or failed in its shutdown
             self._lost = True
             forget(self.store, self.launch.topology.name)
         self.store.close()
@@ -250,7 +248,7 @@ class ForegroundRun:
         return code or (INCOMPLETE if incomplete else 0)
 
     def _ending(self) -> RunEnding | None:
-        """What the run has come to; None if nobody ever said."""
+        """Result of the run; None without a record."""
         name, home = self.launch.topology.name, self.launch.home
         last = last_numbers_of(home, name)
         stats = self.stats if last is None else last.stats

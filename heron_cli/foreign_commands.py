@@ -1,4 +1,4 @@
-"""What a command line of Heron's or Storm's tool is here: a hint where it was refused. Pure."""
+"""Equivalents of Heron's and Storm's command lines: hints for rejected commands. Pure."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ CLUSTERS = frozenset(
     {LOCAL, "localzk", "standalone", "aurora", "kubernetes", "marathon", "mesos", "nomad",
      "sandbox", "slurm", "yarn"}
 )  # fmt: skip
-"""Names of clusters that Heron's own configuration has."""
+"""Cluster names in Heron's own configuration."""
 ABOUT_ONE = frozenset({"kill", "activate", "deactivate", "restart", "update", "submit"})
 """Heron's commands that take a cluster, CLUSTER[/ROLE[/ENVIRONMENT]], before the topology."""
 VALUED = frozenset(
@@ -17,12 +17,12 @@ VALUED = frozenset(
      "--component-parallelism", "--container-number", "--topology-main-jvm-property", "--name",
      "--service-url", "--release-yaml-file", "--environment", "--time", "--option"}
 )  # fmt: skip
-"""Options that are followed by their value."""
+"""Options with a value."""
 
 
 def hint(words: Sequence[str]) -> str | None:
-    """The command of ours that says what the refused command line `words` says in the words of
-    `heron` or `storm`; None if it is none of theirs."""
+    """The heronpy command equivalent to the rejected command line `words` of `heron` or `storm`;
+    None for an unknown command."""
     command, given = (words[0], list(words[1:])) if words else ("", [])
     if command == "version":
         return "heronpy --version"

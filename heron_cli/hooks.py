@@ -1,9 +1,9 @@
 """A project's own functions around `heronpy submit`: pre_submit and post_submit.
 
-As in streamparse they stand in tasks.py, then fabfile.py, of the project's folder; both are called,
-with (topology name, environment name, environment's config, options), or with as many of these as
-they take, as older projects have fewer. Each call is made in a process of its own, so that nothing
-that fabric or invoke do at their import is done to us. What pre_submit changes in `options` counts.
+As in streamparse, hooks are defined in tasks.py, then fabfile.py, of the project's folder; both
+are called, with (topology name, environment name, environment's config, options), or with a
+prefix of the list, as in older projects. Each call runs in a process of its own, so imports of
+fabric or invoke have no effect on the command. Changes of `options` by pre_submit are applied.
 """
 
 import ast
@@ -53,10 +53,10 @@ def _called(
 
 
 def bound_names(path: str) -> set[str]:
-    """Names that a module gives a value at its top level; none if there is no such file.
+    """Names assigned at a module's top level; empty for a missing file.
 
-    So a fabfile with other tasks is not imported at all, whatever it needs. A file that is no
-    Python is taken to have every hook: importing it says what is wrong.
+    A fabfile with other tasks is therefore never imported. A file with a syntax error is assumed
+    to have every hook: the import reports the error.
     """
     try:
         with open(path, "rb") as file:
@@ -77,7 +77,7 @@ def bound_names(path: str) -> set[str]:
 
 
 def _in_child(work: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
-    """What `work` returns in a process of its own, which has our terminal."""
+    """Result of `work` in a process of its own, with the command's terminal."""
     ours, theirs = os.pipe()
 
     def main(lifeline: int) -> int:
@@ -129,7 +129,7 @@ def _run(
 
 
 def _opened(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as the objects they are; one whose module is not to be had stays closed."""
+    """The options as objects; an object whose module is missing stays pickled."""
     found: dict[str, Any] = {}
     for key, value in options.items():
         try:
@@ -149,7 +149,7 @@ def _function(module: str, hook: str) -> Callable[..., Any] | None:
 
 
 def _takes(function: Callable[..., Any]) -> int:
-    """How many positional arguments it takes, at most four."""
+    """Number of positional arguments, at most four."""
     kinds = inspect.Parameter
     parameters = inspect.signature(function).parameters.values()
     if any(each.kind is kinds.VAR_POSITIONAL for each in parameters):

@@ -1,4 +1,4 @@
-"""Where a topology's dead letters are: what its config says, or said when it ended."""
+"""Location of a topology's dead letters: from the config, or from the record of the end."""
 
 import os
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ Location = FileTarget | KafkaTarget
 
 
 def location_of(target: Target, name: str) -> tuple[Location, Config]:
-    """Where the letters of a topology are that runs or has ended, and its config while it runs;
-    HeronError if they are nowhere, or in a bolt."""
+    """Location of a topology's dead letters, running or ended, and the config while running;
+    HeronError without a location, or for letters in a bolt."""
     home = Home.of_user()
     with target.store_options.store() as store:
         if node := store.get(topology_path(name)):
@@ -37,7 +37,7 @@ def location_of(target: Target, name: str) -> tuple[Location, Config]:
 
 
 def running_spec(target: Target, name: str) -> TopologySpec:
-    """The topology that runs under that name; HeronError if none does."""
+    """The running topology of the name; HeronError for an unknown name."""
     with target.store_options.store() as store:
         if node := store.get(topology_path(name)):
             return topology_from_json(node)
@@ -94,8 +94,8 @@ def unsendable(name: str, spec: TopologySpec, letter: Mapping[str, Any]) -> str:
 
 
 def _is_elsewhere(location: Location, own: LetterTarget) -> bool:
-    """Whether two locations differ, by whatever path a folder is named; a folder of another machine
-    may be mounted here under a path of its own."""
+    """Whether two locations differ, regardless of the paths' spelling; a remote folder may be
+    mounted under a different path."""
     if isinstance(location, FileTarget) and isinstance(own, FileTarget):
         here = os.path.realpath(location.folder)
         return os.path.exists(own.folder) and os.path.realpath(own.folder) != here

@@ -32,40 +32,40 @@ RATES_SHOWN = 30
 
 
 class Screen(Protocol):
-    """Where `run` shows what happens."""
+    """Display of events during `run`."""
 
     @property
     def width(self) -> int | None:
-        """In characters; None for as wide as it takes."""
+        """Width in characters; None: unlimited."""
 
     @property
     def shows_all_events(self) -> bool:
-        """Whether the events stay to be read, so that the summary need not have them."""
+        """Whether events stay visible, so that the summary can omit them."""
 
     def show(self, stats: TopologyStats, elapsed_secs: float) -> None:
         """The newest numbers."""
 
     def line(self, text: str, is_error: bool = False) -> None:
-        """A line that a component printed; `is_error`: to its stderr, or into its log."""
+        """Print a component's line; `is_error`: from stderr or the log."""
 
     def note(self, text: str) -> None:
         """A line of ours."""
 
     def alarm(self, text: str) -> None:
-        """A line of ours that is to stand out."""
+        """Print a highlighted line of the command."""
 
     def close(self) -> None:
-        """Nothing more is shown live."""
+        """End the live display."""
 
 
 class NewEvents:
-    """The events that have not been shown yet."""
+    """Events not shown yet."""
 
     def __init__(self) -> None:
         self._seen = float("-inf")
 
     def of(self, stats: TopologyStats) -> list[TopologyEvent]:
-        """Those that are newer than all that this has returned."""
+        """Events newer than all returned events."""
         events = [each for each in stats.events if each.at > self._seen]
         self._seen = max([self._seen, *(each.at for each in events)])
         return events
@@ -83,7 +83,7 @@ class PlainScreen:
         self._events = NewEvents()
 
     def show(self, stats: TopologyStats, elapsed_secs: float) -> None:
-        """New events; and one line if it is time for it."""
+        """New events, and a status line when due."""
         for line in event_lines(self._events.of(stats), len(stats.events)):
             self.note(line)
         if elapsed_secs >= self._next:
@@ -91,7 +91,7 @@ class PlainScreen:
             self.note(progress_line(stats, elapsed_secs))
 
     def line(self, text: str, is_error: bool = False) -> None:
-        """What a component printed goes to our stdout, or stderr."""
+        """Components' output goes to stdout or stderr."""
         print(text, file=sys.stderr if is_error else sys.stdout, flush=True)
 
     def note(self, text: str) -> None:
@@ -100,7 +100,7 @@ class PlainScreen:
         sys.stderr.flush()
 
     def alarm(self, text: str) -> None:
-        """The same: a file has no colours."""
+        """Plain text: a file has no colours."""
         self.note(text)
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class PlainScreen:
 
 
 def progress_line(stats: TopologyStats, elapsed_secs: float) -> str:
-    """All in one line: headline, throughput, what holds it up, and errors of user code."""
+    """Status in one line: headline, throughput, bottleneck, and errors of user code."""
     words = [headline(stats, elapsed_secs), f"{short(processed_per_sec(stats))}/s"]
     ends = () if processed_per_sec(stats) else end_lines(stats)
     obstacles = (*ends, *stuck_lines(stats), *cause_lines(stats))
@@ -116,7 +116,7 @@ def progress_line(stats: TopologyStats, elapsed_secs: float) -> str:
 
 
 class LiveView:
-    """What the terminal shows, as lines of styled cells."""
+    """Content of the terminal, as lines of styled cells."""
 
     def __init__(self) -> None:
         self._rates: deque[float] = deque(maxlen=RATES_SHOWN)
@@ -155,7 +155,7 @@ class LiveView:
 
 
 def rendered(lines: Sequence[Sequence[ComponentCell]]) -> "RenderableType":
-    """Lines as rich draws them: what is wider than the terminal ends in an ellipsis."""
+    """Lines as drawn by rich; a line wider than the terminal ends in an ellipsis."""
     from rich.text import Text
 
     text = Text(no_wrap=True, overflow="ellipsis")
@@ -167,7 +167,7 @@ def rendered(lines: Sequence[Sequence[ComponentCell]]) -> "RenderableType":
 
 
 class LiveScreen:
-    """A view that stays at the bottom of the terminal."""
+    """A live display at the bottom of the terminal."""
 
     shows_all_events = False
 
@@ -191,7 +191,7 @@ class LiveScreen:
         self._live.update(rendered(lines), refresh=True)
 
     def line(self, text: str, is_error: bool = False) -> None:
-        """Above the view; into our stdout, if that is no terminal."""
+        """Print above the display, or to stdout without a terminal."""
         if is_error or sys.stdout.isatty():
             self._print(text)
         else:
@@ -214,12 +214,12 @@ class LiveScreen:
 
 
 def screen() -> Screen:
-    """What suits our stderr."""
+    """The display suitable for stderr."""
     return LiveScreen() if sys.stderr.isatty() else PlainScreen()
 
 
 class Stopwatch:
-    """Seconds since it was made."""
+    """Seconds since the start of the display."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()

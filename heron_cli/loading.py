@@ -1,6 +1,6 @@
-"""Loads the user's topology file in a process of its own, so that no user code runs in this one.
+"""Loads the user's topology file in a child process, so that the command runs no user code.
 
-The user's modules may then be called like ours (scheduler.py), start threads, or crash.
+User modules may shadow heronpy's names (scheduler.py), start threads, or crash.
 """
 
 import json
@@ -26,7 +26,7 @@ class Loading:
     file: str
 
     def result(self) -> TopologySpec:
-        """Wait for it; TopologyError or UsageError as the loader raised it, one line."""
+        """Wait for the result; one-line TopologyError or UsageError of the loader."""
         data = b""
         while chunk := os.read(self.pipe, CHUNK_BYTES):
             data += chunk
@@ -44,9 +44,9 @@ class Loading:
 
 
 def load_in_child(request: LoadRequest | str, name: str | None = None) -> Loading:
-    """Start to load a topology; what takes time meanwhile costs nothing.
+    """Start to load a topology while other work continues.
 
-    `load_in_child(file, name)` is short for a request with no more than that.
+    `load_in_child(file, name)` is a shortcut without options.
     """
     wanted = LoadRequest(request, name) if isinstance(request, str) else request
     ours, theirs = os.pipe()

@@ -1,4 +1,4 @@
-"""The command's group: each subcommand is a module of its own, imported when it is called."""
+"""The command group: each subcommand is a module, imported when called."""
 
 from importlib import import_module
 from typing import Any
@@ -111,7 +111,7 @@ COMMANDS = {
     ),
     "help": ("heron_cli.commands.help", "Show the help of a command."),
 }
-"""name -> (module, first line of its help)"""
+"""name -> (module, first line of the help)"""
 
 CONTEXT: dict[str, Any] = {
     "help_option_names": ["-h", "--help"],
@@ -127,7 +127,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The subcommand, imported now; - and _ in its name are the same."""
+        """The subcommand, imported on demand; - and _ are equivalent in names."""
         name = cmd_name.replace("-", "_")
         if name not in COMMANDS:
             return None
@@ -137,7 +137,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Which subcommand is meant; an unknown one is told what it may be."""
+        """Resolve a subcommand; the error for an unknown name lists suggestions."""
         word = args[0] if args else ""
         if word and self.get_command(ctx, word) is None and not word.startswith("-"):
             from difflib import get_close_matches  # only needed when something is wrong already
@@ -148,12 +148,12 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of subcommands, without importing them."""
+        """The list of subcommands, without imports."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Subcommands for a shell, without importing them."""
+        """Subcommands for shell completion, without imports."""
         from click.shell_completion import CompletionItem
 
         found = [

@@ -1,4 +1,4 @@
-"""Asks for an operation and shows how it goes; it goes on whatever becomes of this command."""
+"""Requests an operation and shows its progress; the operation continues if the command ends."""
 
 import socket
 import sys
@@ -30,16 +30,16 @@ from heron_io.polling import POLL_SECS, wait_until
 from heron_io.state_store.protocol import StateStore
 
 TAKEN_UP_SECS = 20.0
-"""A scheduler looks many times a second; what has not been taken up after this long has nobody."""
+"""A scheduler polls several times a second; a request not taken up in time has no scheduler."""
 GONE_SECS = 20.0
-"""An executor gives its processes 5 s, the scheduler its executors 8 s."""
+"""An executor gives its processes 5 s, the scheduler gives executors 8 s."""
 
 
 def self_running(topology: RunningTopology, config_path: str | None) -> SelfRunning | None:
-    """The back end of a topology that a cluster runs by itself; None if a scheduler of ours does.
+    """The back end of a topology run by a cluster itself; None with a scheduler of ours.
 
-    The cluster's file is looked up here: what the state store says is not to choose the programs
-    that run on this machine.
+    The local cluster file decides: the state store must not choose programs that run on the
+    machine.
     """
     node = topology.scheduler
     if node is None or "pid" in node:
@@ -57,7 +57,7 @@ def self_running(topology: RunningTopology, config_path: str | None) -> SelfRunn
 
 
 def ask(topology: RunningTopology, kind: OperationKind, arguments: Mapping[str, Any]) -> Operation:
-    """The operation when it is done; HeronError if it fails, or nobody carries it out."""
+    """The finished operation; HeronError if the operation fails or is not taken up."""
     requests = TopologyRequests(topology.store, topology.name)
     number = requests.ask(kind, arguments)
     shown = ShownOperation()
@@ -82,7 +82,7 @@ def _followed(
     number: int,
     shown: "ShownOperation",
 ) -> Operation | None:
-    """The operation when it is over; None if it went with its topology."""
+    """The finished operation; None if removed with the topology."""
     asked_at = time.monotonic()
     while (operation := requests.get(number)) is not None and not operation.is_over:
         shown.show(operation)
@@ -99,7 +99,7 @@ def _followed(
 def ask_to_wait(
     topology: RunningTopology, kind: OperationKind, arguments: Mapping[str, Any]
 ) -> None:
-    """Leave a request that waits for its time; HeronError if nobody takes it up."""
+    """Store a scheduled request; HeronError if no scheduler takes up the request."""
     requests = TopologyRequests(topology.store, topology.name)
     number = requests.ask(kind, arguments)
 
@@ -113,9 +113,9 @@ def ask_to_wait(
 
 
 def ask_to_end(topology: RunningTopology, wait_secs: float, savepoint: str = "") -> None:
-    """Have the topology's scheduler end it, and wait until it has; if the scheduler dies, what it
-    leaves is removed here. `savepoint`: where one is to be taken before; HeronError if it cannot
-    be, and then nothing is ended."""
+    """Have the topology's scheduler end the topology, and wait; if the scheduler dies, clean up
+    here. `savepoint`: target of a preceding savepoint; HeronError if the savepoint fails, and
+    the topology keeps running."""
     store, name, scheduler = topology.store, topology.name, topology.scheduler
     requests = TopologyRequests(store, name)
     number = requests.ask(OperationKind.KILL, {"wait_secs": wait_secs, SAVEPOINT: savepoint})
@@ -146,7 +146,7 @@ def ask_to_end(topology: RunningTopology, wait_secs: float, savepoint: str = "")
 def _await_savepoint(
     topology: RunningTopology, requests: TopologyRequests, number: int, shown: "ShownOperation"
 ) -> None:
-    """Until the savepoint of a kill is there."""
+    """Wait for the savepoint of a kill."""
     asked_at = time.monotonic()
     while (operation := requests.get(number)) is not None and SAVEPOINT not in operation.result:
         shown.show(operation)
@@ -179,7 +179,7 @@ def follow(steps: Steps) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ClusterContainers:
-    """The containers of a cluster that runs them by itself: this command tells it what to do."""
+    """The containers of a self-scheduling cluster, controlled by the command."""
 
     cluster: SelfRunning
     name: str
@@ -187,7 +187,7 @@ class ClusterContainers:
     back_secs: float = BACK_SECS
 
     def reserve_capacity(self, plan: PackingPlan | None) -> None:
-        """As the back end says."""
+        """Delegated to the back end."""
         self.cluster.reserve_capacity(self.store, self.name, plan)
 
     def too_small(self, plan: PackingPlan) -> str:
@@ -199,27 +199,27 @@ class ClusterContainers:
         return self.cluster.waiting(self.store, self.name)
 
     def restart(self, container: int, service: Service) -> None:
-        """The cluster knows where it is."""
+        """The cluster knows the location."""
         self.cluster.restart(self.name, container)
 
     def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:
-        """As the back end says."""
+        """Delegated to the back end."""
         if added or removed:
             self.cluster.scale(self.name, added, removed)
 
     def end(self, reason: str) -> None:
-        """All of them; the state store says so as long as the nodes stand."""
+        """All containers; the state store lists them while the nodes exist."""
         self.cluster.end(self.name)
         path = execution_path(self.name)
         killed = {"state": TopologyState.KILLED, "reason": reason}
         self.store.put(path, {**(self.store.get(path) or {}), **killed})
 
     def choose(self, container: int, choice: Choice) -> Choice:
-        """A cluster's containers run by what was sent there with the topology."""
+        """A cluster's containers run the files sent with the topology."""
         raise HeronError(f"container {container} of {self.name} has no engine of its own")
 
     def stop(self, container: int) -> None:
-        """As the back end restarts it."""
+        """Restarted by the back end."""
         self.cluster.restart(self.name, container)
 
 
@@ -236,7 +236,7 @@ def gone(name: str) -> HeronError:
 
 
 def not_taken_up(topology: RunningTopology, kind: OperationKind) -> HeronError:
-    """The error of a request that nobody begins with; it stands."""
+    """Error of a request that no scheduler takes up; the request remains."""
     return HeronError(
         f"{_scheduler_of(topology)} did not start the {kind} within {TAKEN_UP_SECS:g} s: a live "
         f"scheduler will; if the scheduler is dead, `heronpy kill {topology.name}` on its "
@@ -255,7 +255,7 @@ def _is_here(topology: RunningTopology) -> bool:
 
 @contextmanager
 def goes_on(text: str) -> Iterator[None]:
-    """Whoever interrupts the command is told what goes on without it."""
+    """Report to an interrupting user the operation that continues."""
     try:
         yield
     except KeyboardInterrupt:
@@ -264,8 +264,8 @@ def goes_on(text: str) -> Iterator[None]:
 
 
 class ShownOperation:
-    """What of an operation was shown on stderr: on a terminal in one line that changes, else in a
-    line for each thing that is waited for."""
+    """Progress of an operation on stderr: a changing line on a terminal, else a line for each
+    stage."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -273,19 +273,19 @@ class ShownOperation:
         self._changes = sys.stderr.isatty()
 
     def show(self, operation: Operation) -> None:
-        """What is waited for, and new notes."""
+        """The current stage, and new notes."""
         self.show_notes(operation)
         self._show(operation.progress)
 
     def show_notes(self, operation: Operation) -> None:
-        """Notes that are new."""
+        """Notes not shown yet."""
         for note in operation.notes[self._notes :]:
             self.clear()
             click.echo(note, err=True)
         self._notes = len(operation.notes)
 
     def show_progress(self, progress: OperationProgress) -> None:
-        """The same of an operation that is carried out here."""
+        """Progress of an operation carried out by the command."""
         if progress.note:
             self.clear()
             click.echo(progress.note, err=True)
@@ -303,7 +303,7 @@ class ShownOperation:
             click.echo(text, err=True)
 
     def clear(self) -> None:
-        """Away with a line that changes."""
+        """Clear a changing line."""
         if self._text and self._changes:
             click.echo("\r\x1b[K", nl=False, err=True)
             self._text = ""

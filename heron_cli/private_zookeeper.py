@@ -1,10 +1,10 @@
-"""The ZooKeeper of one run (`--zookeeper embedded`), which its user alone may read.
+"""The private ZooKeeper of one run (`--zookeeper embedded`), readable by its user only.
 
     ~/.heronpy/zookeepers/NUMBER/      data, log and config of one server, for its owner alone
     ~/.heronpy/zookeepers/NUMBER/run   JSON: address, credentials, and whose server it is
 
-Whoever reads a topology's nodes has the key of its processes, so the server of a run gets random
-credentials. Other commands of the same user find them here by the address.
+A topology's nodes contain the key of its processes, so the server of a run gets random
+credentials. The user's other commands find them here by the address.
 """
 
 import json
@@ -25,14 +25,14 @@ RUN_FILE = "run"
 
 @contextmanager
 def private_zookeeper(home: Home) -> Iterator[tuple[str, str]]:
-    """A server for this run: its address, and the folder to remove at the end. What runs that were
-    killed have left is removed before."""
+    """A server for the run: its address, and the folder to remove at the end. Folders of killed
+    runs are removed first."""
     from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 
     os.makedirs(home.zookeepers, mode=0o700, exist_ok=True)
     remove_left(home)
     folder = tempfile.mkdtemp(dir=home.zookeepers)
-    # The environment is this process's and its children's: all that belongs to this run.
+    # The process and its children share the environment: all of them belong to the run.
     credentials = os.environ.setdefault(CREDENTIALS_VARIABLE, new_credentials())
     with EmbeddedZooKeeper(folder) as server:
         run = {
@@ -48,21 +48,23 @@ def private_zookeeper(home: Home) -> Iterator[tuple[str, str]]:
 
 
 def new_credentials() -> str:
-    """USER:PASSWORD that nobody guesses."""
+    """A random USER:PASSWORD."""
     return f"heronpy:{secrets.token_hex(16)}"
 
 
 def remove_left(home: Home) -> None:
-    """Remove the folders of servers whose run was killed, and with it whoever would have."""
+    """Remove the folders of servers whose run was killed together with its cleanup."""
     for folder in _folders(home):
         run = _run_of(folder)
-        # Without a file it has only just been made, or was killed in that instant: it costs little.
+        # A folder without a file was created just now, or its run was killed immediately: both are
+        # small.
         if run and started_at(run["pid"]) != run["started"]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def find_credentials(home: Home, zookeeper: str) -> str | None:
-    """The credentials of the server at HOST:PORT[/ROOT] if it is one of this user's runs."""
+    """The credentials of the server at HOST:PORT[/ROOT], if the server belongs to a run of the
+    user."""
     address = zookeeper.partition("/")[0]
     runs = map(_run_of, _folders(home))
     return next((run["credentials"] for run in runs if run.get("address") == address), None)
@@ -76,7 +78,7 @@ def _folders(home: Home) -> list[str]:
 
 
 def _run_of(folder: str) -> dict[str, Any]:
-    """What the file of a run says; empty without one, or if it is half written."""
+    """Content of a run's file; empty if missing or incomplete."""
     try:
         with open(os.path.join(folder, RUN_FILE), encoding="utf-8") as file:
             run: dict[str, Any] = json.load(file)

@@ -1,8 +1,8 @@
-"""A project as `sparse quickstart` lays it out: config.json, and where its topologies are.
+"""A project in the layout of `sparse quickstart`: config.json and topology folders.
 
 Rules of streamparse 5 (streamparse.util.get_config, get_topology_definition): the current folder
-is the project; of one topology or environment nobody has to say the name. Beyond them, a topology
-file that is named on the command line finds its project by itself, in the folders above it.
+is the project; an only topology or environment needs no name. In addition, a topology file on
+the command line determines the project, in the nearest folder above.
 """
 
 import json
@@ -19,17 +19,17 @@ TOPOLOGY_SPECS = "topology_specs"
 VIRTUALENV_SPECS = "virtualenv_specs"
 ENVIRONMENTS = "envs"
 PROJECT_KEYS = (TOPOLOGY_SPECS, VIRTUALENV_SPECS, ENVIRONMENTS)
-"""A config.json with none of these keys belongs to some other program."""
+"""A config.json with none of these keys belongs to a different program."""
 DEFAULT_TOPOLOGY_FOLDER = "topologies"
 DEFAULT_VIRTUALENV_FOLDER = "virtualenvs"
 SOURCE_FOLDER = "src"
 ENDINGS = (".py", ".yaml", ".yml")
-"""Of a file with a topology; the first one that is there wins."""
+"""Folders of topology files; the first existing folder is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project's folder and what its config.json says."""
+    """A project's folder and its config.json."""
 
     root: str
     config_file: str
@@ -90,9 +90,10 @@ def _listed(names: list[str]) -> str:
 
 
 def project_here(config_file: str | None = None) -> Project | None:
-    """The project of the current folder, or of `config_file`; None if this folder is none.
+    """The project of the current folder, or of `config_file`; None if the folder is not a
+    project.
 
-    UsageError for a config.json that cannot be read or is not one of a project.
+    UsageError for a config.json that is unreadable or not a project's.
     """
     here = os.getcwd()
     if config_file is None:
@@ -105,7 +106,7 @@ def project_here(config_file: str | None = None) -> Project | None:
 
 
 def project_of_file(file: str) -> Project | None:
-    """The project in one of the folders above `file`, the nearest; None if there is none."""
+    """The project in the nearest folder above `file`, or None."""
     folder = os.path.dirname(os.path.abspath(file))
     while True:
         project = _project_of(folder)
@@ -131,7 +132,7 @@ def _project_of(folder: str) -> Project | None:
 
 
 def required(project: Project | None, what: str) -> Project:
-    """The project; UsageError saying that `what` needs one."""
+    """The project; UsageError stating that `what` needs a project."""
     if project is None:
         path = os.path.join(os.getcwd(), CONFIG_FILE)
         lack = f"{path} has none of the keys of a project ({', '.join(PROJECT_KEYS)})"

@@ -22,14 +22,15 @@ class TopologySource:
 
     request: LoadRequest
     name: str | None
-    """What the topology is called after its file (streamparse); None for its own name."""
+    """Name of the topology derived from its file (streamparse); None for the topology's own
+    name."""
     project: Project | None
     environment: NamedEnvironment
 
     def request_to_run(
         self, arguments: tuple[str, ...] | None, options: Mapping[str, Any], runs_here: bool
     ) -> LoadRequest:
-        """The request of a command that will run it, by `options` of its command line."""
+        """The load request of a start command, from `options` of the command line."""
         return replace(
             self.request,
             arguments=arguments,
@@ -41,7 +42,7 @@ class TopologySource:
 
 
 def resolve(options: SourceOptions) -> TopologySource:
-    """Where the topology is; UsageError if that cannot be told."""
+    """Location of the topology; UsageError if ambiguous."""
     if options.file is not None and options.file.endswith(ARCHIVE_ENDINGS):
         source = _in_archive(options.file, options)
     elif options.file is not None:
@@ -72,7 +73,8 @@ def _in_file(file: str, options: SourceOptions) -> TopologySource:
 
 
 def _in_project(project: Project, options: SourceOptions) -> TopologySource:
-    """topologies/NAME.py; in a project with one such file, NAME may be a topology in it as well."""
+    """topologies/NAME.py; in a project with one such file, NAME may also be a topology in the
+    file."""
     files = project.topology_files()
     inside = options.name if len(files) == 1 and options.name not in files else None
     name, path = project.topology_file(None if inside else options.name)
@@ -82,7 +84,7 @@ def _in_project(project: Project, options: SourceOptions) -> TopologySource:
 
 
 def _in_archive(file: str, options: SourceOptions) -> TopologySource:
-    """What `heronpy package` made: unpacked once, then a project like any other."""
+    """An archive of `heronpy package`: unpacked once, then used like any project."""
     from heron_engine.scheduler.packaging.archive import unpacked
     from heron_engine.scheduler.user_folder import Home
 
@@ -127,7 +129,7 @@ def _properties_in(path: str) -> dict[str, str]:
 
 
 def parse_properties(lines: Iterable[str]) -> dict[str, str]:
-    """A Java properties file: `name = value` or `name: value`; # and ! begin a comment."""
+    """A Java properties file: `name = value` or `name: value`; # and ! start a comment."""
     properties: dict[str, str] = {}
     for line in map(str.strip, lines):
         if not line or line[0] in "#!":

@@ -1,4 +1,4 @@
-"""What a run has come to: whether all went well, and what the last lines say. Pure."""
+"""Result of a run: success or failure, and the last lines. Pure."""
 
 import os
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ EVENTS_SHOWN = 8
 
 
 def shortfalls(stats: TopologyStats) -> list[str]:
-    """What did not go well: tuples that failed for good, were lost, discarded or dropped at their
-    emit, and errors outside of a tuple. Empty if every tuple was processed."""
+    """Incomplete processing: tuples failed permanently, lost, discarded or dropped on emit, and
+    errors outside of tuples. Empty if every tuple was processed."""
     components = stats.components.values()
     texts = []
     if failed := sum(each.failed_for_good for each in components):
@@ -64,13 +64,13 @@ def _has_crashed(stats: TopologyStats) -> bool:
 
 
 def shortfall_line(stats: TopologyStats) -> str:
-    """The line that stands out at the end; empty if all went well."""
+    """The highlighted line at the end; empty on success."""
     found = shortfalls(stats)
     return f"INCOMPLETE: {'; '.join(found)}" if found else ""
 
 
 def stored_line(stats: TopologyStats, state: str) -> str:
-    """What the next run begins with, of one that ended in `state`; empty if that is nothing."""
+    """Initial state of the next run, after an end in `state`; empty without state."""
     checkpoints = stats.checkpoints
     is_exact = state != TopologyState.ENDED and not failure_line(stats)
     if checkpoints is None or not checkpoints.completed or not is_exact:
@@ -95,15 +95,15 @@ def failure_line(stats: TopologyStats) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunEnding:
-    """How a run ended, for its last lines."""
+    """The end of a run, for the last lines."""
 
     stats: TopologyStats
     secs: float
     is_done: bool
-    """Whether it ended by itself."""
+    """Whether the run ended by itself."""
     logs: str
     is_complete: bool = True
-    """Whether these are the last numbers, rather than the last that were heard."""
+    """Whether the numbers are final, not the last received."""
 
     def lines(self, width: int | None, with_events: bool = True) -> list[str]:
         """Table, errors, events, totals."""
@@ -137,7 +137,7 @@ def without_outcome(name: str, wait_status: int, logs: str, shortage: str) -> st
 
 
 def has_working_bolts(stats: TopologyStats) -> bool:
-    """Whether a stop waits for bolts, none of which is in a call that may never return."""
+    """Whether a stop waits for bolts, none of them in a call that may never return."""
     names = {component_of(each) for each in stats.waiting_for} & stats.components.keys()
     found = [stats.components[name] for name in names]
     has_worked = any(each.type == "bolt" and each.executed + each.ticks for each in found)
@@ -145,12 +145,12 @@ def has_working_bolts(stats: TopologyStats) -> bool:
 
 
 def warning_lines(stats: TopologyStats) -> list[str]:
-    """What is to be known of a run, and does not make it incomplete."""
+    """Remarks on a run that do not make the run incomplete."""
     return [*late_lines(stats), *unsaved_lines(stats)]
 
 
 def unsaved_lines(stats: TopologyStats) -> list[str]:
-    """For each component that has attributes that cannot be saved: which."""
+    """For each component, the attributes that cannot be saved."""
     return [
         f"{name}: {', '.join(each.unsaved_attributes)} cannot be saved between batches: after a "
         "restart the attributes have their values from initialize"
@@ -171,7 +171,7 @@ def late_lines(stats: TopologyStats) -> list[str]:
 
 
 def waiting_text(stats: TopologyStats) -> str:
-    """Whom a stop waits for, and how much is in flight; empty for nobody."""
+    """Components that delay a stop, and tuples in flight; empty if none."""
     names = []
     for each in stats.waiting_for:
         secs = stats.stuck.get(each)

@@ -1,4 +1,4 @@
-"""What a topology's numbers come to, in lines for people: pauses, bottlenecks, errors, events."""
+"""A topology's statistics as lines for people: pauses, bottlenecks, errors, events."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -9,18 +9,18 @@ from heron_core.stats import CheckpointStats, ClockStats, PauseStats, TopologySt
 from heron_core.topology_events import TopologyEvent, event_text, event_time
 
 NAMES_SHOWN = 4
-"""Paused instances that the live view names for one cause: what fits into a line."""
+"""Paused instances listed per cause in the live view: the number that fits into a line."""
 
 
 HOT_SHARE = 0.1
-"""A key with less of a component's input is nothing that people must know."""
+"""Smallest share of a component's input at which a key is reported as hot."""
 EPOCH = datetime(1970, 1, 1)
 SILENT_SECS = 2.0
-"""A source is called silent from here on: others hear from it as rarely as it reports."""
+"""Report interval from which a source is called silent: watermarks depend on its reports."""
 
 
 def processed(stats: TopologyStats) -> int:
-    """Tuples that bolts have processed; those that failed are none of them."""
+    """Tuples processed by bolts, without failed tuples."""
     bolts = (each for each in stats.components.values() if each.type == "bolt")
     return sum(max(0, each.executed - each.failed) for each in bolts)
 
@@ -31,7 +31,7 @@ def processed_per_sec(stats: TopologyStats) -> float:
 
 
 def headline(stats: TopologyStats, elapsed_secs: float) -> str:
-    """Name, state and what stands out, in one line."""
+    """Name, state and highlights, in one line."""
     up, expected = len(stats.containers), len(stats.containers_expected)
     words = [f"{stats.topology}  {stats.state}  {elapsed_secs:.0f} s"]
     if up != expected:
@@ -43,7 +43,7 @@ def headline(stats: TopologyStats, elapsed_secs: float) -> str:
 
 
 def pause_lines(stats: TopologyStats) -> list[str]:
-    """Who is or was paused by back-pressure, because of whom, for how long; by task id."""
+    """Pauses by back-pressure: paused task, cause, duration; by task id."""
     return [_pause_line(pauses) for pauses in _by_task(stats)]
 
 
@@ -61,7 +61,7 @@ def _pause_line(pauses: PauseStats) -> str:
 
 
 def cause_lines(stats: TopologyStats) -> list[str]:
-    """Bottlenecks: one line for each instance that cannot keep up, with those that it pauses."""
+    """Bottlenecks: one line per overloaded instance, with the instances paused by the overload."""
     paused_by: dict[str, list[PauseStats]] = {}
     for pauses in _by_task(stats):
         for cause in pauses.because_of:
@@ -85,7 +85,7 @@ def stuck_lines(stats: TopologyStats) -> list[str]:
 
 
 def hot_key_lines(stats: TopologyStats) -> list[str]:
-    """Keys that are a large share of a component's input, one line for each such component."""
+    """Keys with a large share of a component's input, one line per component."""
     shares = (
         (name, [hot_key for hot_key in component.hot_keys if hot_key.share >= HOT_SHARE])
         for name, component in stats.components.items()
@@ -98,7 +98,7 @@ def hot_key_lines(stats: TopologyStats) -> list[str]:
 
 
 def query_lines(stats: TopologyStats) -> list[str]:
-    """What has become of live queries, if there were any."""
+    """Counts of live queries, if any."""
     counts = dict(stats.live_queries)
     asked = counts.pop("asked", 0)
     ends = "".join(f", {number:,} {name.replace('_', ' ')}" for name, number in counts.items())
@@ -106,13 +106,13 @@ def query_lines(stats: TopologyStats) -> list[str]:
 
 
 def dropped_lines(stats: TopologyStats) -> list[str]:
-    """What found a queue full in mode drop."""
+    """Tuples that found a full queue in mode drop."""
     dropped = sum(manager.dropped for manager in stats.stream_managers.values())
     return [f"{whole(dropped)} deliveries dropped: their queues were full"] if dropped else []
 
 
 def error_lines(stats: TopologyStats) -> list[str]:
-    """What went wrong in user code: one line for each component, the last line of its traceback."""
+    """Errors of user code: one line per component, with the last line of the traceback."""
     lines = []
     for name, component in stats.components.items():
         if component.last_error:
@@ -133,7 +133,7 @@ def event_lines(events: Sequence[TopologyEvent], most: int) -> list[str]:
 
 
 def clock_lines(stats: TopologyStats) -> list[str]:
-    """The slowest event-time clock of all, then that of each component that has one."""
+    """The slowest event-time clock, then the clock of each component in event time."""
     if stats.clock is None:
         return []
     clocks = [(name, each.clock) for name, each in stats.components.items() if each.clock]
@@ -160,7 +160,7 @@ def _clock_text(clock: ClockStats) -> str:
 
 
 def _event_time(time_ms: int) -> str:
-    """UTC; the bare number if it is no time of our calendar."""
+    """UTC; the bare number outside the calendar's range."""
     try:
         time = EPOCH + timedelta(milliseconds=time_ms)
     except OverflowError:
@@ -169,19 +169,19 @@ def _event_time(time_ms: int) -> str:
 
 
 def alignment_text(alignment_ms: Mapping[str, int]) -> str:
-    """How long the slowest of some instances waited for its barriers."""
+    """Longest wait for barriers among some instances."""
     instance = max(alignment_ms, key=lambda each: alignment_ms[each])
     return f"aligned after {alignment_ms[instance] / 1000:.2f} s at most ({instance})"
 
 
 def input_text(checkpoints: CheckpointStats) -> str:
-    """What its barriers have overtaken."""
+    """Data overtaken by barriers."""
     number, size = checkpoints.input_messages, checkpoints.input_bytes
     return f"{number:,} messages, {size:,} bytes of input saved"
 
 
 def checkpoint_line(checkpoints: CheckpointStats) -> str:
-    """The newest checkpoint, and what is wrong with them."""
+    """The newest checkpoint, and problems with checkpoints."""
     parts = ["no checkpoint yet"]
     if checkpoints.completed:
         size, secs = checkpoints.size_bytes or 0, checkpoints.secs or 0.0

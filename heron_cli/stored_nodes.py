@@ -1,6 +1,6 @@
-"""Nodes of the state store as commands read them: one that is malformed concerns its topology only.
+"""Nodes of the state store as read by commands: a malformed node affects its topology only.
 
-Anybody who may write to the state store, or an older version of heronpy, may have left anything.
+Malformed nodes can come from any client with write access, or from an older version of heronpy.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,11 +17,11 @@ Found = TypeVar("Found")
 
 
 class MalformedNode(HeronError):
-    """A node that is not what it should be."""
+    """A malformed node."""
 
 
 def node(store: StateStore, path: str) -> dict[str, Any]:
-    """The JSON object at a path, empty if there is none; MalformedNode for anything else."""
+    """The JSON object at a path, empty for a missing node; MalformedNode for any other content."""
     try:
         value = store.get(path)
     except StateStoreError as error:
@@ -36,7 +36,7 @@ def node(store: StateStore, path: str) -> dict[str, Any]:
 
 
 def packing(store: StateStore, name: str) -> PackingPlan:
-    """A topology's packing plan, an empty one if there is none; MalformedNode for anything else."""
+    """A topology's packing plan, empty for a missing node; MalformedNode for any other content."""
     path = packing_path(name)
     value = node(store, path)
     try:
@@ -50,8 +50,8 @@ def packing(store: StateStore, name: str) -> PackingPlan:
 def of_each(
     names: Iterable[str], read: Callable[[str], Found], unreadable: Callable[[str], Found]
 ) -> Iterator[Found]:
-    """What `read` finds for each topology; what `unreadable` says instead, and a line on stderr,
-    for one with a malformed node."""
+    """Result of `read` for each topology; a malformed node gives the result of `unreadable` and
+    a line on stderr."""
     for name in names:
         try:
             yield read(name)

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from heron_api.tuple import Tuple
 
 TABLE = "delta.table"
-"""Config key: the folder or URL of the table, which is made if there is none."""
+"""Config key: folder or URL of the table, created if missing."""
 PARTITION_BY = "delta.partition.by"
 """Config key: fields that a new table is divided by."""
 TYPES = "delta.types"
 """Config key: {field: Arrow's or SQL's name of a type}; without it, that which the stream declares,
 or that of the table, or of the values."""
 SCHEMA_MODE = "delta.schema.mode"
-"""Config key: what becomes of fields that the table does not have: `merge` (they become columns of
-it) or `refuse` (the sink does not begin)."""
+"""Config key: fields missing in the table: `merge` (add columns) or `refuse` (the sink does not
+start)."""
 STORAGE = "delta.storage.options"
 """Config key: what the package deltalake is to know of the storage behind a URL."""
 PURPOSE = "writing Delta tables"
@@ -75,7 +75,7 @@ class DeltaSink(TableSink):
             check_folder(self._name, log, TABLE)
 
     def unknown_output(self) -> str:
-        """Rows that are there; the first instance looks."""
+        """Number of existing rows; checked by the first instance."""
         if not self._is_first:
             return ""
         try:
@@ -86,7 +86,7 @@ class DeltaSink(TableSink):
         return f"{self._table} has {number} files of other runs" if number else ""
 
     def output_of_another_run(self, run: str) -> str:
-        """Rows that are there, if the newest version is another run's."""
+        """Number of existing rows, if the newest version was written by a different run."""
         found = self.unknown_output()
         if not found:
             return ""
@@ -94,7 +94,7 @@ class DeltaSink(TableSink):
         return "" if newest.get(RUN) == run else found
 
     def write(self, transaction: list[Any], tup: "Tuple") -> None:
-        """One row more; ValueError if its partition has no folder."""
+        """Add a row; ValueError if the partition value cannot name a folder."""
         if self._partition_by and "://" not in self._table:
             values = dict(zip(tup.fields, tup.values, strict=True))
             folder_of(self._partition_by, tuple(values[name] for name in self._partition_by))
@@ -122,15 +122,14 @@ class DeltaSink(TableSink):
         return self.absent_column(self._computed) or super().problem_of_table()
 
     def problems_of(self, rows: Sequence[Any]) -> Mapping[int, str]:
-        """Rows without a value that the table requires, and, for a new table, those that leave it
-        without columns."""
+        """Check rows for missing required values and, for a new table, rows without any column."""
         if why := self.no_table_of(rows, self._partition_by):
             return dict.fromkeys(range(len(rows)), why)
         return self.without_required(rows, self._computed)
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
-        """Add a version with the rows, unless the table has it. Rows that the table refuses, by its
-        constraints or as its columns are others now, are left out, each told and counted."""
+        """Add a version with the rows, unless already committed. Rows rejected by the table's
+        constraints or changed columns are left out, reported and counted."""
         writer, number = transaction_id.writer, transaction_id.number
         present = self.present()
         if present is not None and (present.transaction_version(writer) or -1) >= number:
@@ -181,14 +180,14 @@ class DeltaSink(TableSink):
         )
 
     def _refused_before(self, present: Any, transaction_id: TransactionId) -> dict[int, str]:
-        """Of a transaction that the table has: its rows that were left out."""
+        """Rows left out of a committed transaction."""
         for version in present.history():
             if (found := noted_in(version.get(REFUSED), transaction_id)) is not None:
                 return found
         return {}
 
     def present(self) -> Any:
-        """The newest version of the table; None if there is none."""
+        """The newest version of the table, or None."""
         if not self._deltalake.DeltaTable.is_deltatable(self._table, self._storage):
             self._known, self._required, self._computed = {}, frozenset(), ()
             return None

@@ -1,9 +1,9 @@
-"""Rows that a Delta table refuses by its own rules: CHECK constraints, invariants, columns that it
-computes, values that it requires.
+"""Rows rejected by a Delta table's rules: CHECK constraints, invariants, generated columns,
+required values.
 
-Delta has no savepoints, and says of a write only how many of its rows are refused. So a write that
-is refused is tried again, in parts, on an empty table of the same schema in a folder of this
-process, a rule at a time: each refused row is found, and which rule it is.
+Delta has no savepoints, and a write reports only the number of rejected rows. A rejected write
+is therefore repeated in parts, on an empty table of equal schema in a folder of the process, one
+rule at a time: the search finds each rejected row and its rule.
 """
 
 import json
@@ -18,7 +18,7 @@ CONSTRAINT = "delta.constraints."
 """Before a constraint's name in the configuration of a table."""
 OF_SCHEMA = "a rule of its schema (a required or computed value, or an invariant)"
 REFUSED = re.compile(r"Invalid data found: (\d+) rows failed validation check")
-"""What the package deltalake says of rows; whatever else it says is not about them."""
+"""deltalake's error for rejected rows; any other error has a different cause."""
 RULE_CHARACTERS = 200
 """Of a rule's text, which may be long."""
 
@@ -33,8 +33,8 @@ def rows_refused(error: Exception) -> int:
 
 
 def refused_among(positions: Sequence[int], refusing: Refusing) -> list[int]:
-    """The positions whose rows are refused. One among n costs about 2 log2(n) questions, and those
-    that stand together cost as little as one."""
+    """Positions of rejected rows. One among n costs about 2 log2(n) queries; adjacent rejected
+    rows cost as much as one."""
     refused: list[int] = []
     waiting = [list(positions)]
     while waiting:
@@ -65,7 +65,7 @@ def refused_rows(deltalake: Any, table: Any, rows: Any) -> dict[int, str]:
 
 
 def _rules(table: Any) -> Iterator[tuple[str, dict[str, str]]]:
-    """(a rule in words, the configuration of a table that has this one and that of its schema)"""
+    """(description of a rule, table configuration with the rule and the rule's schema)"""
     yield OF_SCHEMA, {}
     for key, text in sorted(table.metadata().configuration.items()):
         if key.startswith(CONSTRAINT):

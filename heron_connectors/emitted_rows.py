@@ -1,5 +1,5 @@
-"""Rows that a source has emitted: one that fails comes again, one that does not fit is left out,
-told and counted; the others go on."""
+"""Rows emitted by a source: failed rows are replayed; invalid rows are left out, reported and
+counted."""
 
 import time
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from heron_core.errors import ComponentError
 
 
 class RowLeftOut(ComponentError):
-    """A row is not emitted; those behind it are."""
+    """An invalid row, not emitted; later rows continue."""
 
 
 class EmitsRows(Generic[Id]):
-    """What sources do with rows that are not acked yet, and with rows that do not fit."""
+    """Handling of unacked and invalid rows in sources."""
 
     delegate: Any
     emit: Any
@@ -44,8 +44,8 @@ class EmitsRows(Generic[Id]):
             abandon(self.delegate, tup_id, self._pending.pop(tup_id), failures)
 
     def _leave_out(self, tup_id: Id, values: list[Any], why: str, location: str = "") -> None:
-        """A row, by its values as far as it has them, is a dead letter, or RowLeftOut, which the
-        engine counts; `location` says where the row is, for those who look for it."""
+        """Report an invalid row as a dead letter, with the readable values, or as a counted
+        RowLeftOut; `location` locates the row for people."""
         if not self.delegate.abandon_emitted(tup_id, values, 0, why):
             raise RowLeftOut(f"{why}{location}")
         self.delegate.record_error("a row is left out", why)

@@ -1,11 +1,12 @@
-"""A lock in a folder: one process writes under a name, and its replacement takes the name over.
+"""A lock in a folder: one process writes under a name, and a replacement takes over the name.
 
     FOLDER/.part-sink-00000.lock     {"run": "3f…", "born_ms": 1764110000000}, locked by POSIX
-    FOLDER/.part-sink-00000.lock.RANDOM   that of a process which takes over, before it is renamed
+    FOLDER/.part-sink-00000.lock.RANDOM   lock of a process taking over, before the rename
 
-POSIX locks end with their process, whatever kills it. That of a frozen process does not end: its
-replacement locks a new file and renames it over the old one. So whoever holds the lock of the file
-that has the name may write, and a process that wakes up sees that its file is another one:
+POSIX locks end with their process, also after a kill. The lock of a suspended process persists:
+the replacement locks a new file and renames the file over the old lock. The right to write
+belongs to the process whose locked file has the name, and a resumed process detects the replaced
+file:
 
     file is not locked                           take it
     locked by another run                        refused: two topologies would mix their files
@@ -41,7 +42,7 @@ class FolderLock:
 
     @property
     def is_taken(self) -> bool:
-        """Whether this process has taken it; it may have lost it since."""
+        """Whether the process has taken the lock, which may be lost since."""
         return self._file is not None
 
     def take(self) -> None:
@@ -57,8 +58,7 @@ class FolderLock:
                     os.close(file)
 
     def _take(self, file: int) -> None:
-        """Have this file's lock, or that of one in its place; neither if it was replaced just
-        now."""
+        """Lock the file or a replacement; neither if replaced just now."""
         if not _locked(file):
             self._check(_incarnation_in(file))
             self._replace()
@@ -89,7 +89,7 @@ class FolderLock:
         self._file = file
 
     def last_run(self) -> str | None:
-        """The run of the process that took it last; None if it is not known."""
+        """The run of the last locking process, or None."""
         try:
             file = os.open(self._path, os.O_RDONLY)
         except OSError:

@@ -1,7 +1,7 @@
-"""Values of tuples as JSON that any reader takes, and that says what the values were.
+"""Values of tuples as standard JSON, without loss.
 
-JSON has neither NaN nor infinities, no bytes, no sets; Python's own writer lets the first pass as
-words that only Python reads. A value that has no JSON is an error that names its field.
+JSON lacks NaN, infinities, bytes and sets; Python's json module writes the first two as
+non-standard words. A value without JSON form is an error that names the field.
 """
 
 import json
@@ -14,7 +14,7 @@ from uuid import UUID
 from heron_core.errors import SHORT_CHARACTERS_MAX, shown
 
 _AS_TEXT = (date, time, Decimal, UUID)
-"""What is written as the text that it has: a reader that knows the type gets the same value."""
+"""Types written as text: a reader that knows the type restores an equal value."""
 
 
 def object_of(fields: Sequence[str], values: Sequence[Any]) -> bytes:
@@ -28,7 +28,7 @@ def object_of(fields: Sequence[str], values: Sequence[Any]) -> bytes:
 
 
 def document_of(value: Any, name: str = "") -> bytes:
-    """One value; ValueError if it has no JSON. `name` stands before it in the message."""
+    """Encode one value; ValueError without a JSON form. `name` starts the message."""
     try:
         return _written(value)
     except UnicodeEncodeError:
@@ -55,7 +55,7 @@ def _plain(value: Any) -> Any:
 
 
 def _check_keys(value: Any) -> None:
-    """ValueError if two keys of an object are the same text: a reader would find one of them."""
+    """ValueError if two keys of an object have equal texts: a reader would keep only one."""
     if isinstance(value, Mapping):
         if len({_key(each) for each in value}) < len(value):
             raise ValueError("two keys have the same text")

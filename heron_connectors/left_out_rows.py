@@ -11,7 +11,7 @@ Refused = tuple[Mapping[int, str], Sequence[str], Mapping[int, list[Any]]]
 
 
 class LeavesRowsOut:
-    """What sinks in two phases do with rows that do not fit, and with rows that are refused."""
+    """Handling of invalid and rejected rows in two-phase sinks."""
 
     delegate: Any
     repeats: Any
@@ -21,7 +21,7 @@ class LeavesRowsOut:
         self._left_out: dict[int, str] = {}
         """Position in the transaction -> why, where the tuples wait for its commit."""
         self._refused: list[Refused] = []
-        """Of those that the target has refused, and of which is not told yet."""
+        """Rejected rows not yet reported."""
         self._is_initialized = False
 
     def leave_out(
@@ -40,9 +40,8 @@ class LeavesRowsOut:
     def refuse(
         self, problems: Mapping[int, str], fields: Sequence[str], rows: Mapping[int, list[Any]]
     ) -> None:
-        """As `leave_out`, of rows that the target has refused in `commit`, which has written the
-        others: by their positions in what `pre_commit` has returned, one of each tuple that it has
-        not left out."""
+        """Like `leave_out`, for rows rejected in `commit`, which has written the rest; positions
+        refer to the result of `pre_commit`, with one row per tuple not left out."""
         if not problems:
             return
         if self.repeats:
@@ -69,8 +68,7 @@ class LeavesRowsOut:
 
 
 def fail_or_ack(bolt: "Bolt", tup: Any, problem: str | None) -> None:
-    """Fail a tuple because of a problem, which a dead letter of it tells; ack it if there is
-    none."""
+    """Fail a tuple for a problem, reported by its dead letter; ack the tuple without a problem."""
     if problem is None:
         bolt.ack(tup)
         return

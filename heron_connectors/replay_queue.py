@@ -1,8 +1,8 @@
-"""Tuples of a source that failed, and when each is emitted again. Pure: time is an argument.
+"""Failed tuples of a source and their replay times. Pure: time is an argument.
 
-The first replay comes at once: what failed because a process died has done nothing wrong. One that
-fails again waits, twice as long each time, so that a tuple which always fails costs little and what
-is behind it goes on. `topology.replay.max` says after how many replays it is abandoned.
+The first replay is immediate: a tuple lost with a process is not at fault. Later replays wait,
+twice as long each time, so that a tuple that always fails is cheap and does not delay others.
+`topology.replay.max` limits the number of replays before the tuple is abandoned.
 """
 
 import heapq
@@ -22,7 +22,7 @@ class ReplayQueue(Generic[Id]):
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
         self._waiting: list[tuple[float, int, Id]] = []
-        """A heap: when it is due, which came first, id."""
+        """A heap of (due time, order, id)."""
         self._order = count()
         self._failures: dict[Id, int] = {}
         """How often each has failed that is not acked since."""
@@ -36,13 +36,13 @@ class ReplayQueue(Generic[Id]):
         return len(self._waiting)
 
     def add(self, ids: Iterable[Id]) -> None:
-        """These come again at once, whatever became of them before."""
+        """Schedule immediate replays, regardless of earlier failures."""
         for tup_id in ids:
             heapq.heappush(self._waiting, (0.0, next(self._order), tup_id))
 
     def failed(self, tup_id: Id, now: float) -> int:
-        """A tuple has failed: it comes again. How often it has, if it is abandoned instead; else
-        0."""
+        """Schedule the replay of a failed tuple. Returns the number of failures if the tuple is
+        abandoned, else 0."""
         failures = self._failures.get(tup_id, 0) + 1
         if self._policy.pause_secs(failures) is None:
             self._failures.pop(tup_id, None)
@@ -59,13 +59,13 @@ class ReplayQueue(Generic[Id]):
             self._failures.pop(tup_id, None)
 
     def take(self, now: float) -> Id | None:
-        """The next one to emit; None if none is due."""
+        """The next due tuple, or None."""
         if not self._waiting or self._waiting[0][0] > now:
             return None
         return heapq.heappop(self._waiting)[2]
 
     def retain(self, wanted: Callable[[Id], bool]) -> None:
-        """The others are no matter of this spout any more."""
+        """Drop all other tuples: they belong to a different spout."""
         self._waiting = [each for each in self._waiting if wanted(each[2])]
         heapq.heapify(self._waiting)
         self._failures = {each: n for each, n in self._failures.items() if wanted(each)}
@@ -81,12 +81,12 @@ REPLAYS_OVER = f"not processed, and not emitted again ({keys.REPLAY_MAX})"
 
 
 def abandon(delegate: Any, tup_id: Any, values: list[Any], failures: int, name: Any = None) -> None:
-    """A tuple is not emitted again: it is a dead letter, or an error that names it."""
+    """Report an abandoned tuple: a dead letter, or an error that names the tuple."""
     if not delegate.abandon_emitted(tup_id, values, failures):
         delegate.record_error(*abandoned_text(tup_id if name is None else name, failures))
 
 
 def abandoned_text(tup_id: Any, failures: int) -> tuple[str, str]:
-    """What is reported of a tuple that is not emitted again: what happened, and its text."""
+    """Report text of an abandoned tuple: the cause and the tuple's text."""
     outlook = f"is not emitted again ({keys.REPLAY_MAX}); all others go on"
     return "a tuple is abandoned", f"{tup_id!r:.200} has failed {failures} times and {outlook}"

@@ -1,8 +1,9 @@
-"""Rows of tables as entries of states: what `write_state` takes.
+"""Rows of tables as entries of states: the input of `write_state`.
 
-Columns: key, value, and map_key where a state has one; expires_at for entries that live for a time;
-key_group and task, which a table that was read has, are computed again. A column of texts that is
-JSON (heron_core.typed_values) says so in its metadata, as those of read_state do, or is named.
+Columns: key, value, and map_key for map states; expires_at for entries with a time to live;
+key_group and task, present in exported tables, are recomputed. A text column with JSON
+(heron_core.typed_values) is marked in its metadata, as in the output of read_state, or named
+explicitly.
 """
 
 import json
@@ -27,8 +28,8 @@ IS_JSON = {b"heronpy": b"json"}
 
 
 def shown_in_table(key: Any) -> Any:
-    """A key as a table has it: of several fields a tuple; of one field whose value is a tuple a
-    list, so that both come back as what they were."""
+    """A key in table form: a tuple for several fields; a list for one field whose value is a
+    tuple, so that both are restored unchanged."""
     if type(key) is tuple and len(key) == 1 and type(key[0]) is tuple:
         return list(key[0])
     return shown_key(key)
@@ -94,7 +95,7 @@ def _read_json(name: str, text: Any) -> Any:
 
 
 def entry_in(row: Mapping[str, Any], kind: StateKind) -> NewEntry:
-    """An entry; UsageError for a value that only its own class can make."""
+    """An entry; UsageError for a value that requires a user class."""
     for name in VALUES:
         if isinstance(row.get(name), ShownObject):
             raise UsageError(

@@ -160,7 +160,7 @@ class SavedStateTable(Struct, frozen=True):
         return UsageError(f"{self.saved.name}: its column {name} is not {kind}")
 
     def reader(self) -> Any:
-        """A pyarrow.RecordBatchReader, which reads as it is read."""
+        """A lazy pyarrow.RecordBatchReader."""
         return _pyarrow().RecordBatchReader.from_batches(self.schema(), self.batches())
 
     def table(self) -> Any:
@@ -217,7 +217,7 @@ def write_states(
     tasks: int,
     backend: str,
 ) -> dict[str, int]:
-    """The same of functions of a kind that give entries."""
+    """Like the above, for functions that return entries of a kind."""
     if others := kinds.keys() - entries.keys():
         raise UsageError(f"{min(others)} is not a table, but its kind is given")
     states = [_new_state(name, kinds.get(name), make) for name, make in entries.items()]
@@ -247,10 +247,11 @@ def read_state(
     value_type: str | None = None,
     state_store: str | None = None,
 ) -> SavedStateTable:
-    """COMPONENT.STATE of a savepoint (its folder or URL), or of the newest completed checkpoint of
-    the topology of that name. UsageError with what there is; errors of its files when it is read.
+    """COMPONENT.STATE of a savepoint (folder or URL), or of the newest completed checkpoint of
+    the topology with the name. UsageError with the available states; file errors are raised on
+    reading.
 
-    `state_store`: of the topology, as zk://HOST:PORT; None: the files of this user.
+    `state_store`: of the topology, as zk://HOST:PORT; None: the user's files.
     """
     types = ColumnTypes(key_type, map_key_type, value_type)
     home = home_path()

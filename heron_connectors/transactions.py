@@ -8,19 +8,19 @@ from hashlib import sha256
 from typing import Any
 
 WRITER_BYTES = 8
-"""Of chance in a writer's name: nobody ever draws the same one again."""
+"""Random bits of a writer's name: never drawn twice."""
 LAST = 99_999_999
 """The number of the transaction after the last checkpoint: behind every checkpoint's number."""
 
 
 def number_of_run(run: str) -> int:
-    """A number that no other run has, for targets that note numbers beside what is committed."""
+    """Unique number of a run, for targets that store numbers with commits."""
     return int.from_bytes(sha256(run.encode()).digest()[:7], "big")
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionId:
-    """What names a transaction: no other one ever has the same id, and it keeps it for good."""
+    """Identity of a transaction: unique and permanent."""
 
     writer: str
     """A random text, of one life of an instance."""
@@ -38,13 +38,13 @@ class Prepared:
 
     id: TransactionId
     checkpoint: int
-    """Commit it when this one is complete."""
+    """Checkpoint whose completion allows the commit."""
     what: Any
-    """What `commit` needs."""
+    """Whether the commit is due."""
 
 
 class PreparedTransactions:
-    """Those of one instance, oldest first: a part of its state."""
+    """Prepared transactions of one instance, oldest first: a part of the state."""
 
     def __init__(self) -> None:
         self._waiting: deque[Prepared] = deque()
@@ -57,7 +57,7 @@ class PreparedTransactions:
         return iter(self._waiting)
 
     def add(self, prepared: Prepared) -> None:
-        """It waits for its checkpoint."""
+        """Add a transaction that waits for its checkpoint."""
         self._waiting.append(prepared)
 
     def completed(self, checkpoint: int) -> None:
@@ -76,7 +76,7 @@ class PreparedTransactions:
         return None
 
     def committed(self) -> None:
-        """The one that was due is committed."""
+        """Remove the due transaction after its commit."""
         self._waiting.popleft()
 
     def to_state(self) -> list[list[Any]]:
@@ -86,7 +86,8 @@ class PreparedTransactions:
         ]
 
     def restore(self, saved: list[list[Any]]) -> None:
-        """From such values: their checkpoint is complete, as another one is never restored."""
+        """Restore from state values: their checkpoint is complete, because only complete
+        checkpoints are restored."""
         self._waiting = deque(
             Prepared(TransactionId(writer, number), checkpoint, what)
             for writer, number, checkpoint, what in saved
@@ -95,7 +96,7 @@ class PreparedTransactions:
 
 
 def new_writer() -> str:
-    """A name that nobody has had."""
+    """A name never used before."""
     return secrets.token_hex(WRITER_BYTES)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from heron_api.tuple import Tuple
 
 STATE_KEY = "heronpy.two_phase_sink"
-"""Under it the state has what is prepared."""
+"""State key of prepared transactions."""
 RETRY_SECS = 1.0
 """How long to leave a target alone that did not take a commit."""
 
@@ -73,21 +73,23 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         raise NotImplementedError(f"{type(self).__name__} must define begin(self)")
 
     def write(self, transaction: Any, tup: "Tuple") -> None:
-        """Take a tuple. What it raises concerns this tuple alone, which is left out."""
+        """Write a tuple. An exception concerns only the tuple, which is left out."""
         raise NotImplementedError(
             f"{type(self).__name__} must define write(self, transaction, tup)"
         )
 
     def pre_commit(self, transaction: Any, transaction_id: TransactionId) -> Any:
-        """Make it durable where nobody sees it, and return what `commit` needs, in another process,
-        too: values that a tuple could have. If it raises, the transaction goes on as it was."""
+        """Make the transaction durable but invisible, and return the input of `commit`, for any
+        process: values that a tuple can carry. After an exception the transaction continues
+        unchanged."""
         raise NotImplementedError(
             f"{type(self).__name__} must define pre_commit(self, transaction, transaction_id)"
         )
 
     def commit(self, prepared: Any, transaction_id: TransactionId) -> None:
-        """Let it be seen, as a whole. It is repeated if it raises, and after a failure also if it
-        succeeded: then it does nothing, as there may be another one with other tuples since."""
+        """Make the transaction visible, atomically. Repeated after an exception, and after a
+        failure also following a success: the repetition must have no effect, because a later
+        transaction may exist."""
         raise NotImplementedError(
             f"{type(self).__name__} must define commit(self, prepared, transaction_id)"
         )
@@ -100,19 +102,19 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         commit. Called once, before the first `begin`."""
 
     def check_target(self) -> None:
-        """ComponentError, in one line with the cure, if nothing can be written there. Called once,
-        after `open`, when a process begins: it is started again until that is mended. One that runs
-        waits for its target."""
+        """ComponentError, in one line with a remedy, if the target is not writable. Called once,
+        after `open`, when a process starts: the process is restarted until the target is
+        repaired. A running process waits for its target."""
 
     def unknown_output(self) -> str:
-        """What is in the target that is not of this run, in words, for a sink that begins without
-        state; empty if that is nothing, or cannot be seen. Called once, after `open`."""
+        """Content of the target from other runs, in words, for a sink that starts without state;
+        empty if none or unknown. Called once, after `open`."""
         return ""
 
     def output_of_another_run(self, run: str) -> str:
-        """What is in the target that another run than this one has written, in words; empty if that
-        is nothing, or cannot be seen. Called once, after `open`, in the modes without checkpoints:
-        there a process that replaces another one begins without state as well."""
+        """Content of the target written by a different run, in words; empty if none or unknown.
+        Called once, after `open`, in the modes without checkpoints, where a replacement process
+        also starts without state."""
         return ""
 
     # --- for sinks to use -------------------------------------------------------------------------
@@ -133,7 +135,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         return self._is_two_phase or self.is_in_batch
 
     def fields_of_inputs(self, context: Any) -> list[str]:
-        """The fields of the tuples that come; ComponentError if its inputs have different ones."""
+        """The fields of input tuples; ComponentError if the inputs differ."""
         storm = context.to_storm()
         fields, inputs = storm["source->stream->fields"], storm["source->stream->grouping"]
         found = {tuple(fields[each][stream]) for each in inputs for stream in inputs[each]}
@@ -144,7 +146,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         return list(found.pop())
 
     def types_of_inputs(self, context: Any) -> dict[str, str]:
-        """The types that its inputs declare, by field; ComponentError if two of them differ."""
+        """The declared types of the inputs, by field; ComponentError if two inputs differ."""
         inputs = context.to_storm()["source->stream->grouping"]
         types: dict[str, str] = {}
         for source, streams in inputs.items():
@@ -193,7 +195,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
             self.check_target()
         if self._is_two_phase:
             if saved is None:
-                self._keep_prepared()  # from now on it is known that this state cannot be divided
+                self._keep_prepared()  # the state is known to be indivisible from here on
                 self._tell_of(self.unknown_output())
             else:
                 self._tail = saved["tail"]
@@ -204,7 +206,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         self._is_initialized = True
 
     def _tell_of(self, warning: str) -> None:
-        """Before anything is written: a run that reads the same input again writes it again."""
+        """Before the first write: a run that reads the input again writes the output again."""
         if not warning:
             return
         resume = "resume from the checkpoint of the other run, or " if self._is_two_phase else ""
@@ -277,8 +279,8 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
     # --- engines of batches: heron_api.batch_aware.BatchAware ----------------------------
 
     def begin_batch(self, batch_id: int) -> None:
-        """The tuples that come now are those of this batch, which may have come before: the same
-        ones, as what they were made of is in the engine's checkpoint."""
+        """Start of a batch: later tuples belong to the batch. A repeated batch has equal tuples,
+        because its input is in the engine's checkpoint."""
         if self._is_begun:
             self._abort_begun()
         self._batch_number = batch_id
@@ -299,13 +301,13 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         self._transaction, self._is_begun = None, False
 
     def __getstate__(self) -> dict[str, Any]:
-        """Nothing has to be remembered: between two batches nothing waits."""
+        """Empty: no rows are pending between batches."""
         return {}
 
     # --- checkpoints ------------------------------------------------------------------------------
 
     def pre_save(self, checkpoint_id: Any) -> None:
-        """Prepare what was written since the last one, and put it into the state."""
+        """Prepare the transaction written since the last checkpoint, and add it to the state."""
         if not self._is_two_phase:
             return
         self._abandon_refused()
@@ -331,7 +333,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         self._prepared.add(Prepared(transaction_id, checkpoint, what))
 
     def post_save(self, checkpoint_id: Any) -> None:
-        """Commit what was prepared for this checkpoint, and what is older."""
+        """Commit the transactions of the checkpoint and older transactions."""
         if self._is_two_phase:
             self._prepared.completed(int(checkpoint_id))
             self._commit_due()
@@ -342,7 +344,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
             self._abort_begun()
 
     def _commit_due(self) -> str:
-        """Commit in order what is due; what kept it from that. It goes on by itself later."""
+        """Commit due transactions in order; returns the error. Retries follow automatically."""
         while (due := self._prepared.due) is not None:
             problem = _problem_of(partial(self.commit, due.what, due.id))
             if problem:
@@ -390,7 +392,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
             self._commit_all()
 
     def _commit_all(self) -> str:
-        """Commit what was written; its tuples are acked, or failed if that did not work."""
+        """Commit the written tuples and ack them, or fail them on an error."""
         if not self._is_begun:
             return ""
         tuples, self._uncommitted = self._uncommitted, []
@@ -426,15 +428,15 @@ class WriteAheadSink(TwoPhaseSink):
     """
 
     rows_max = 1_000_000
-    """Rows that wait for one checkpoint: they are in memory and in the checkpoint."""
+    """Rows pending for one checkpoint, in memory and in the checkpoint."""
 
     def row_of(self, tup: "Tuple") -> Any:
         """What is written for a tuple."""
         return list(tup.values)
 
     def checked_row(self, tup: "Tuple") -> Any:
-        """The row; ValueError for one that the target would refuse in `commit`, where it would hold
-        all others up."""
+        """The row; ValueError for a row that the target would reject in `commit`, where it would
+        block all others."""
         return self.row_of(tup)
 
     def begin(self) -> list[Any]:
@@ -442,7 +444,7 @@ class WriteAheadSink(TwoPhaseSink):
         return []
 
     def write(self, transaction: list[Any], tup: "Tuple") -> None:
-        """One row more."""
+        """Add a row to the transaction."""
         if len(transaction) >= self.rows_max:
             self.leave(
                 f"{self.rows_max} rows wait for a checkpoint: take them more often"
@@ -456,8 +458,8 @@ class WriteAheadSink(TwoPhaseSink):
 
 
 def _problem_of(call: Callable[[], None]) -> str:
-    """What a call raised, in a line. It is reported when it is over: what user code is in the
-    middle of is reported with its traceback."""
+    """Error of a call in one line. Reported after recovery; an error inside of user code is
+    reported with its traceback."""
     try:
         call()
     except Exception as error:

@@ -1,5 +1,5 @@
-"""Whether a sink may write where it is to write, said when it begins: in one line with the folder,
-the reason and the cure. What happens to a folder later is told when it is to be written."""
+"""Checks at the start whether a sink can write its target: one line with folder, reason and
+remedy. Later problems are reported on writing."""
 
 import errno
 import os
@@ -25,8 +25,8 @@ _CURES: Mapping[int, str] = {
 
 
 def check_folder(name: str, folder: str, key: str) -> None:
-    """Make the folder of component `name`, unless it is there; ComponentError if it cannot be made
-    or takes no file. `key`: the config key that names it. A full disk is passed over."""
+    """Create the folder of component `name`, unless present; ComponentError if the folder cannot
+    be created or rejects files. `key`: the config key of the folder. A full disk is ignored."""
     try:
         os.makedirs(folder, exist_ok=True)
         _try_a_file(folder)
@@ -36,11 +36,11 @@ def check_folder(name: str, folder: str, key: str) -> None:
 
 
 def check_file(name: str, path: str, key: str) -> None:
-    """The same of a file that is there, or is to be made, in a folder that is there: both have to
+    """Like the above, for a file that exists or will be created in an existing folder: both must
     be writable."""
     try:
         _try_a_file(os.path.dirname(path) or ".")
-        # Not by opening it: whoever closes a file ends the locks that its process has on it.
+        # Avoids opening the file: closing a file releases the process's locks on the file.
         if os.path.exists(path) and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
@@ -56,7 +56,7 @@ def local_path(location: str) -> str | None:
 
 
 def _try_a_file(folder: str) -> None:
-    """One without a name, so that nothing is left of it whatever ends this process."""
+    """Test with an unnamed file, which cannot be left behind."""
     try:
         os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600))
     except (AttributeError, OSError) as error:  # AttributeError: systems besides Linux

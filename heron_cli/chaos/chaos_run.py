@@ -23,7 +23,7 @@ SEEDS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChaosSettings:
-    """What is done, for how long."""
+    """Faults to inject, and the duration."""
 
     secs: float
     mean_gap_secs: float
@@ -33,7 +33,7 @@ class ChaosSettings:
 
 
 def any_seed() -> int:
-    """For a user without one; the report names it."""
+    """Seed for a run without --seed; the report names the seed."""
     return random.SystemRandom().randrange(SEEDS)
 
 
@@ -49,7 +49,7 @@ class ChaosRun:
         )
         self._began_at = time.monotonic()
         self._tuples = Tuples()
-        """The newest that are known."""
+        """The latest known statistics."""
 
     def run(self) -> ChaosReport:
         """Until the time is over and all is up again, a process does not come back, or the topology
@@ -66,7 +66,7 @@ class ChaosRun:
         return time.monotonic() - self._began_at
 
     def _until_over(self, harm: Harm) -> str:
-        """The problem that ended it; empty if all is back."""
+        """The problem that ended the run; empty if all processes recovered."""
         while self._now() < self._settings.secs or self._plan.recovering():
             up, stats = processes_up(self._topology)
             if (
@@ -93,7 +93,7 @@ class ChaosRun:
             return
         if harm.begin(fault):
             self._say(str(fault))
-        else:  # it ended by itself since the topology was asked
+        else:  # the topology has ended since the last request
             self._plan.faults.remove(fault)
 
     def _wait_until_up(self) -> TopologyStats:
@@ -123,7 +123,7 @@ class ChaosRun:
 
 
 def recovered(fault: Fault) -> str:
-    """The line of a process that is back."""
+    """The line for a recovered process."""
     assert fault.back_secs is not None
     how = "is back, as another process" if fault.replaced else "is back"
     at_secs = fault.at_secs + fault.back_secs

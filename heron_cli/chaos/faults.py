@@ -1,9 +1,9 @@
-"""Which fault comes next, and how long a process takes to come back: no process is touched here.
+"""Choice of faults, and recovery times. Pure: processes are signalled elsewhere.
 
-Theory of operation. The seed draws a fault: the time since the one before, the kind of process, a
-process of that kind, the action, its duration. A process that recovers is not drawn. It has
-recovered when the topology reports it up, under another pid after a kill, together with what it
-needs: of a stream manager the instances of its container, which have to connect again.
+Theory of operation. The seed determines each fault: time since the previous fault, kind of
+process, process, action and duration. A recovering process is never chosen. Recovery is complete
+when the topology reports the process up (after a kill: with a new pid), together with its
+dependants: for a stream manager, the instances of the container, which must reconnect.
 
     up --kill--> recovering --another pid, up--> up
     up --stop, slow--> harmed --its time is over--> recovering --up--> up
@@ -20,7 +20,7 @@ Action = Literal["kill", "stop", "slow"]
 KINDS: tuple[Kind, ...] = ("instance", "stream-manager", "topology-master", "container")
 ACTIONS: tuple[Action, ...] = ("kill", "stop", "slow")
 HARM_SECS = (0.5, 4.0)
-"""How long a process is stopped or slowed down: shorter and longer than heartbeats are late."""
+"""Duration of a stop or slowdown: shorter and longer than the heartbeat timeout."""
 GAP_SHARE = (0.5, 1.5)
 """Of the mean time between two faults."""
 BACK_SECS_MAX = 60.0
@@ -29,29 +29,29 @@ BACK_SECS_MAX = 60.0
 
 @dataclass(frozen=True, slots=True)
 class HarmedProcess:
-    """A process of the topology on this host."""
+    """A process of the topology on the host."""
 
     kind: Kind
     name: str
     """`count[1]`, `stream manager 2`, `topology master`, `container 2`."""
     pid: int
     needs: frozenset[str] = frozenset()
-    """Names of the processes that have to be up again before this one has recovered."""
+    """Names of processes that must also be up for a recovery."""
 
 
 @dataclass(slots=True)
 class Fault:
-    """What was done to a process. Times are seconds since the run began."""
+    """An injected fault. Times are seconds since the start of the run."""
 
     at_secs: float
     process: HarmedProcess
     action: Action
     harm_secs: float = 0.0
-    """How long it is stopped or slowed down; 0 for a kill."""
+    """Duration of a stop or slowdown; 0 for a kill."""
     back_secs: float | None = None
-    """When it had recovered, since the fault; None while it has not."""
+    """Recovery time since the fault; None until recovered."""
     replaced: bool = False
-    """Whether another process has taken its place."""
+    """Whether a new process has taken over."""
 
     @property
     def over_at_secs(self) -> float:
@@ -65,7 +65,7 @@ class Fault:
 
 @dataclass(slots=True)
 class FaultSchedule:
-    """Draws faults from a seed, and keeps those that there were."""
+    """Draws faults from a seed and records the faults."""
 
     seed: int
     mean_gap_secs: float
@@ -80,7 +80,7 @@ class FaultSchedule:
         self.next_at_secs = self._gap()
 
     def drawn(self, now_secs: float, up: Iterable[HarmedProcess]) -> Fault | None:
-        """The fault that is due; None if none is due, or no process may be harmed."""
+        """The due fault; None if no fault is due or no process is available."""
         if now_secs < self.next_at_secs:
             return None
         busy = {each.process.name for each in self.recovering()}
@@ -103,11 +103,11 @@ class FaultSchedule:
         return [each for each in self.faults if each.back_secs is None]
 
     def lost(self, now_secs: float) -> list[Fault]:
-        """Those that take too long."""
+        """Faults whose recovery exceeds the limit."""
         return [each for each in self.recovering() if now_secs > each.over_at_secs + BACK_SECS_MAX]
 
     def observe(self, now_secs: float, up: Mapping[str, HarmedProcess]) -> list[Fault]:
-        """Note which processes are back, by those that are up now (by name); returns them."""
+        """Record and return recovered processes, given the processes now up (by name)."""
         back = [each for each in self.recovering() if _is_back(each, now_secs, up)]
         for fault in back:
             fault.back_secs = now_secs - fault.at_secs
@@ -127,10 +127,10 @@ def _is_back(fault: Fault, now_secs: float, up: Mapping[str, HarmedProcess]) -> 
 
 
 def chosen_kinds(names: Collection[str]) -> tuple[Kind, ...]:
-    """The kinds of these names in order; all of them for none."""
+    """The named kinds in order; all kinds for an empty list."""
     return tuple(kind for kind in KINDS if not names or kind in names)
 
 
 def chosen_actions(names: Collection[str]) -> tuple[Action, ...]:
-    """The actions of these names in order; all of them for none."""
+    """The named actions in order; all actions for an empty list."""
     return tuple(action for action in ACTIONS if not names or action in names)

@@ -14,12 +14,12 @@ from heron_cli.chaos.processes import is_ours
 from heron_io.processes import signal_process
 
 SLOW_SECS = 0.05
-"""A slow process runs and stops for so long in turn: it has half of its time, in pieces."""
+"""Period of a slow process: runs and stops in turn, with half of the CPU time in slices."""
 
 
 class Harm:
-    """The faults whose harm lasts, and a thread that ends each in time: the main thread may wait
-    for a topology master that is stopped itself. `clock`: seconds since the run began."""
+    """Faults with a duration, and a thread that ends each fault in time: the main thread may
+    wait for a stopped topology master. `clock`: seconds since the start of the run."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -42,7 +42,7 @@ class Harm:
         self._thread.join()
 
     def begin(self, fault: Fault) -> bool:
-        """Harm the process; False if it is gone, or another process has its pid."""
+        """Signal the process; False if the process is gone or the pid was reused."""
         with self._lock:
             if not is_ours(fault.process.pid):
                 return False
@@ -57,13 +57,13 @@ class Harm:
         self._go_on(float("inf"))
 
     def _go_on(self, now_secs: float) -> None:
-        """Continue those whose time is over; let the slow ones run or stop in turn."""
+        """Continue processes whose fault is over; alternate slow processes."""
         with self._lock:
             for fault in self._lasting:
                 is_stopped = now_secs < fault.over_at_secs and (
                     fault.action == "stop" or int((now_secs - fault.at_secs) / SLOW_SECS) % 2 == 0
                 )
-                if is_ours(fault.process.pid):  # a supervisor may have killed it for its silence
+                if is_ours(fault.process.pid):  # a supervisor may have killed the silent process
                     number = signal.SIGSTOP if is_stopped else signal.SIGCONT
                     signal_process(fault.process.pid, number)
             self._lasting = [each for each in self._lasting if now_secs < each.over_at_secs]

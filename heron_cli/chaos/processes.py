@@ -1,4 +1,4 @@
-"""The processes of a topology that may be harmed: those of this user, on this host."""
+"""Processes of a topology that may be harmed: owned by the user, on the local host."""
 
 import os
 import socket
@@ -12,14 +12,14 @@ from heron_core.stats import EVERY_COMPONENT, TopologyStats
 from heron_io.processes import parent_of
 
 TITLE = "heron: "
-"""What the titles of all processes of a topology begin with."""
+"""Common prefix of the process titles of a topology."""
 
 
 def processes_up(
     topology: RunningTopology,
 ) -> tuple[dict[str, HarmedProcess], TopologyStats | None]:
-    """(name -> process of those that are up and may be signalled from here, the topology's numbers;
-    nothing while the topology master does not answer)."""
+    """Returns (name -> running process that may be signalled, the topology's statistics); empty
+    while the topology master does not answer."""
     stats = topology.client.try_stats(component=EVERY_COMPONENT)
     if stats is None:
         return {}, None
@@ -29,7 +29,7 @@ def processes_up(
 
 
 def is_ours(pid: int) -> bool:
-    """Whether this is a process of a topology, and of this user."""
+    """Whether the process belongs to a topology and to the user."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             title = file.read(len(TITLE))
@@ -46,7 +46,7 @@ def _instances(stats: TopologyStats) -> Iterator[HarmedProcess]:
 
 
 def _managers(stats: TopologyStats) -> Iterator[HarmedProcess]:
-    """Stream managers, and the executors that are their parents."""
+    """Stream managers, and their parents, the executors."""
     for number, pid, needs in _registered_here(stats):
         if not is_ours(pid):
             continue
@@ -58,7 +58,7 @@ def _managers(stats: TopologyStats) -> Iterator[HarmedProcess]:
 
 
 def _registered_here(stats: TopologyStats) -> Iterator[tuple[int, int, frozenset[str]]]:
-    """(container, pid of its stream manager, names of its instances) of this host."""
+    """(container, pid of its stream manager, names of its instances) on the local host."""
     for number, each in stats.registered.items():
         if each.host == socket.gethostname() and number in stats.containers:
             rows = stats.instances or ()

@@ -1,4 +1,4 @@
-"""What a run of faults has shown, for the terminal and as JSON."""
+"""Report of a chaos run, for the terminal and as JSON."""
 
 import statistics
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ HEADINGS = ("process", "action", "faults", "replaced", "back after", "slowest")
 
 @dataclass(frozen=True, slots=True)
 class Tuples:
-    """Of all spouts: what has come of their tuples. `lost` are deliveries of the topology."""
+    """Tuple counts over all spouts. `lost` counts deliveries of the topology."""
 
     acked: int = 0
     failed: int = 0
@@ -34,7 +34,7 @@ class Tuples:
         )
 
     def since(self, before: "Tuples") -> "Tuples":
-        """The difference; a restore may take tuples back, which is not less than nothing."""
+        """The difference, at least 0: a restore may subtract tuples."""
         return Tuples(
             max(0, self.acked - before.acked),
             max(0, self.failed - before.failed),
@@ -45,7 +45,7 @@ class Tuples:
 
 @dataclass(frozen=True, slots=True)
 class ChaosReport:
-    """The faults of a run, and how the topology stands after them."""
+    """The faults of a run, and the topology's state at the end."""
 
     topology: str
     seed: int
@@ -53,21 +53,21 @@ class ChaosReport:
     faults: Sequence[Fault]
     tuples: Tuples
     problem: str = ""
-    """Why the run ended before its time, or what is not back; empty if all is well."""
+    """Reason of an early end or a missing recovery; empty on success."""
 
     def exit_code(self) -> int:
-        """1 for a topology that has not recovered, 3 for one that lost tuples, else 0."""
+        """1 for a topology that has not recovered, 3 for lost tuples, else 0."""
         if self.problem:
             return ExitCode.FAILED
         return INCOMPLETE if self.tuples.failed_for_good or self.tuples.lost else 0
 
     def text(self) -> str:
-        """A table by kind of process and action, and what has come of the tuples."""
+        """A table by kind of process and action, and the tuple counts."""
         table = plain_table(HEADINGS, rows(self.faults)) if self.faults else "without a fault"
         return f"{table}\n{self.summary()}"
 
     def summary(self) -> str:
-        """One line, or two where there is a problem."""
+        """One line, or two with a problem."""
         tuples = self.tuples
         line = (
             f"{self.topology}: {len(self.faults)} faults in {self.secs:.0f} s (seed {self.seed}), "
@@ -92,7 +92,7 @@ class ChaosReport:
 
 
 def rows(faults: Sequence[Fault]) -> list[tuple[str, ...]]:
-    """One for each kind of process and action."""
+    """One row per kind of process and action."""
     by_kind: dict[tuple[str, str], list[Fault]] = {}
     for fault in faults:
         by_kind.setdefault((fault.process.kind, fault.action), []).append(fault)
@@ -103,7 +103,7 @@ def rows(faults: Sequence[Fault]) -> list[tuple[str, ...]]:
 
 
 def _times(group: Sequence[Fault]) -> tuple[str, str]:
-    """Median and most of the seconds until they were back."""
+    """Median and maximum of recovery times in seconds."""
     secs = [each.back_secs for each in group if each.back_secs is not None]
     if not secs:
         return "-", "-"

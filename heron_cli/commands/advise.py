@@ -1,4 +1,4 @@
-"""`heronpy advise`: how many instances a running topology needs, by what it does now."""
+"""`heronpy advise`: the parallelism a running topology needs, from its current load."""
 
 import json
 import time
@@ -24,7 +24,7 @@ from heron_core.typed_json import to_json
 from heron_engine.scheduler.autoscaling import pending_limits
 
 POLL_SECS = 1.0
-"""An instance reports its numbers so often."""
+"""Interval of instances' metrics reports."""
 
 
 @click.command("advise")

@@ -1,4 +1,4 @@
-"""`heronpy bench`: what this machine can do, in one table, to compare it with others."""
+"""`heronpy bench`: the machine's performance in one table, for comparison."""
 
 import json
 import os
@@ -23,11 +23,11 @@ from heron_frontends.components.bench import BYTES, DOUBLE_BYTES, NOTES, RATE, n
 PACED_PER_SEC = 2_000
 """Enough that a gap of some milliseconds is seen, and little for any machine."""
 STEADY_SECS = 0.3
-"""After all is up, before anything is measured or killed: queues fill, plans are told."""
+"""Warm-up after the start: queues fill, plans are distributed."""
 FLOWING_SECS = 60.0
-"""The longest that a measurement goes on until every stage has processed a message."""
+"""Longest extension of a measurement until every stage has processed a message."""
 AFTER_SECS = 0.01
-"""What counts was emitted so long after a kill: the dying may process one or two tuples more."""
+"""Margin after a kill: the dying process may process one or two more tuples."""
 BACK_SECS = 60.0
 """Twice the message timeout: what is not back by then is not coming back."""
 POLL_SECS = 0.001
@@ -139,7 +139,7 @@ RECOVERY_COLUMNS: Columns = {
 
 
 def sol_topology(settings: BenchSettings) -> TopologySpec:
-    """producers -> stage1 -> … -> the last stage, which emits nothing."""
+    """producers -> stage1 -> … -> the last stage, without output."""
     stages = [
         component(
             f"stage{number}",
@@ -183,7 +183,7 @@ def is_measured(row: Row, acked: bool) -> bool:
 def sol_rows(
     before: TopologyStats, after: TopologyStats, secs: float, size_bytes: int
 ) -> list[Row]:
-    """A row for each component, by what it has done between two looks."""
+    """One row per component, by the difference of two samples."""
     rows: list[Row] = []
     for name, totals in after.components.items():
         number = _done(totals) - _done(before.components[name])
@@ -241,13 +241,13 @@ def _recovery(settings: BenchSettings) -> list[Row]:
 
 
 def instance_pid(stats: TopologyStats) -> int:
-    """The process of a bolt's instance; 0 if none has reported."""
+    """The pid of a bolt's instance; 0 before the first report."""
     rows = [each for each in stats.instances or () if each.instance.startswith("noting[")]
     return next((each.pid for each in rows if each.pid is not None and each.up), 0)
 
 
 def manager_pid(stats: TopologyStats) -> int:
-    """The process of a stream manager; 0 if none is registered."""
+    """The pid of a stream manager; 0 before registration."""
     return next((each.pid for each in stats.registered.values()), 0)
 
 
@@ -256,7 +256,7 @@ def _killed(
 ) -> Row:
     secs = []
     for number in range(rounds):
-        _wait_for_flow(noted, time.monotonic())  # of all tasks, before anything is killed again
+        _wait_for_flow(noted, time.monotonic())  # of all tasks, before the next kill
         run.wait_until_up()
         run.wait(lambda: find() != 0, BACK_SECS, f"no {kind} is up")
         pid = find()
@@ -273,7 +273,7 @@ def _killed(
 
 
 def _wait_for_flow(noted: "memoryview[float]", since: float) -> float:
-    """Seconds from `since` until every task has processed what was emitted after it."""
+    """Seconds from `since` until every task has processed a later emit."""
 
     def flows() -> bool:
         return min(noted) > since + AFTER_SECS

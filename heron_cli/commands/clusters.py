@@ -1,4 +1,4 @@
-"""`heronpy clusters`: which clusters there are, and whether they have what they need."""
+"""`heronpy clusters`: the configured clusters, and checks of their requirements."""
 
 import os
 import shutil
@@ -57,7 +57,7 @@ def clusters_command(name: str | None, config_path: str | None) -> int:
 
 
 def checked(cluster: "ClusterConfig") -> Iterator[tuple[bool, str]]:
-    """(whether it is a problem, one line) for each thing that the cluster needs."""
+    """(whether the check failed, one line) for each requirement of the cluster."""
     yield _store(cluster)
     yield from _CHECKS[cluster.scheduler](cluster)
 
@@ -85,7 +85,7 @@ def _store_version(url: str) -> str:
 
 
 def zookeeper_version(url: str) -> str:
-    """What the first server that answers says about itself (its command srvr)."""
+    """Self-description of the first responding server (its command srvr)."""
     for address in url.removeprefix("zk://").partition("/")[0].split(","):
         host, _, port = address.rpartition(":")
         try:

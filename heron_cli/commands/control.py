@@ -80,7 +80,7 @@ def _change(target: Target, kind: OperationKind, word: str) -> None:
 
 def _changed(topology: RunningTopology, kind: OperationKind) -> bool:
     if "pid" not in (topology.scheduler or {}) or not is_alive(topology.scheduler):
-        # A cluster's own scheduler takes no requests; and whoever is left answers for itself.
+        # A cluster's own scheduler takes no requests; remaining processes end by themselves.
         try:
             return bool(topology.client.ask(kind)["changed"])
         except NoAnswer:
@@ -130,7 +130,7 @@ def kill_command(target: Target, wait_secs: float, savepoint: str | None) -> Non
 
 
 def _end_unknown(target: Target, name: str, savepoint: str | None) -> bool:
-    """End what a cluster runs by this name if the state store has lost it; whether that was so."""
+    """End a cluster's application missing in the state store; whether an application was found."""
     options = target.store_options
     cluster = chosen(options.cluster, options.config_path)
     if cluster is None:
@@ -154,7 +154,7 @@ def _end_unknown(target: Target, name: str, savepoint: str | None) -> bool:
 
 
 def _savepoint_url(name: str, given: str) -> str:
-    """The folder that is named, or one that is called after the topology and the time."""
+    """The named folder, or a folder named after the topology and the time."""
     if not given:
         return Home.of_user().savepoint(name, time.strftime("%Y%m%d-%H%M%S"))
     return absolute_url(given)
@@ -168,13 +168,12 @@ def end(
     *,
     is_over: bool = True,
 ) -> None:
-    """End a topology after a drain of at most `wait_secs`, or after a savepoint into that folder,
-    and remove its nodes. `is_over`: its next run starts from scratch (only where a cluster runs
-    it)."""
+    """End a topology after a drain of at most `wait_secs`, or after a savepoint into the folder,
+    and remove its nodes. `is_over`: the next run starts from scratch (only on a cluster)."""
     cluster, ended = self_running(topology, config_path), None
     if cluster is not None:
         reason = f"killed by {user_name()} on {socket.gethostname()}"
-        ended = end_of(topology.state, True, reason)  # a drain changes what its nodes say
+        ended = end_of(topology.state, True, reason)  # a drain changes the nodes' content
         end_on_cluster(topology, cluster, wait_secs, savepoint)
         packing = topology.store.get(packing_path(topology.name))
         write_ended_outcome(Home.of_user(), topology.name, ended, topology.state, packing)

@@ -1,4 +1,4 @@
-"""`heronpy dead-letters`: the tuples that a topology abandoned; look at them, send them again."""
+"""`heronpy dead-letters`: list, show and replay the tuples abandoned by a topology."""
 
 import json
 from typing import Any
@@ -109,7 +109,7 @@ def _check(ids: tuple[str, ...], show: bool, replay: bool, again: bool, as_json:
 
 
 def _with_id(letters: Letters, given: str) -> dict[str, Any]:
-    """The letter whose id begins so; UsageError if there is none, or several."""
+    """The letter whose id starts with the text; UsageError for no letter or several."""
     fitting = [each for each in letters if each["id"].startswith(given)]
     if len(fitting) == 1:
         return fitting[0]

@@ -1,4 +1,4 @@
-"""`heronpy doctor`: what works on this machine, and the remedy for what does not."""
+"""`heronpy doctor`: checks of the machine, with a remedy for each problem."""
 
 import json
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def doctor_command(
 
 
 def _sections(zookeeper: str | None, config_path: str | None, quick: bool) -> Iterator[Section]:
-    """Each when it is known: a server that does not answer takes its time."""
+    """Yields results as they are known: a dead server takes its timeout."""
     from heron_cli.doctor.installation import installation_results
     from heron_cli.doctor.machine import machine_results
     from heron_cli.doctor.servers import server_results

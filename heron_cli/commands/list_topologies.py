@@ -1,4 +1,4 @@
-"""`heronpy list`: what runs; and what of it the state store knows without asking anybody."""
+"""`heronpy list`: the running topologies, and facts of the state store about them."""
 
 import json
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ from heron_io.state_store.protocol import StateStore
 
 NOTHING_RUNS = "No topologies found."
 FIRST_COLUMNS = ("name", "state", "ended", "reason", "instances", "containers", "submitted")
-"""Those that a narrow terminal shows sooner than the others."""
+"""Columns preferred on a narrow terminal."""
 REASON_CHARS_MIN = 16
-"""A shorter piece of a reason says nothing."""
+"""Shortest useful piece of a reason."""
 ELLIPSIS = "…"
 UNREADABLE = "UNREADABLE"
 """State of a topology with a malformed node in the state store, which stderr names."""
@@ -80,12 +80,12 @@ def _ended_summary(name: str, outcome: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _end(state: Mapping[str, Any]) -> dict[str, str]:
-    """When and why it ended; empty if it has not."""
+    """Time and reason of the end; empty for a running topology."""
     return {"ended": state.get("ended_at", ""), "reason": state.get("reason", "")}
 
 
 def summaries_text(topologies: list[dict[str, Any]], width: int | None = None) -> str:
-    """The same as a table; in a terminal of `width` characters reasons are cut, and columns that
+    """The rows as a table; in a terminal of `width` characters reasons are cut, and columns that
     do not fit are left out."""
     if not topologies:
         return NOTHING_RUNS
@@ -101,7 +101,7 @@ def summaries_text(topologies: list[dict[str, Any]], width: int | None = None) -
 
 
 def _width_of(rows: list[dict[str, str]], headings: tuple[str, ...]) -> int:
-    """Of these columns, each with the gap that follows it."""
+    """Width of the columns, each with its gap."""
     widths = (max(len(key), *(len(each.get(key, "")) for each in rows)) for key in headings)
     return sum(width + len(GAP) for width in widths)
 
@@ -126,6 +126,6 @@ def _summary(store: StateStore, name: str) -> dict[str, Any]:
 
 
 def _unreadable(name: str) -> dict[str, Any]:
-    """A line with the same columns."""
+    """A line with equal columns."""
     unknown = dict.fromkeys(("submitted", "host", "user"), "?")
     return {"name": name, "state": UNREADABLE, "containers": 0, "instances": 0, **unknown}

@@ -1,4 +1,4 @@
-"""`heronpy package`: a project and its packages in one file that `run` and `submit` take."""
+"""`heronpy package`: a project and its packages in one file for `run` and `submit`."""
 
 import os
 import tempfile
@@ -94,7 +94,8 @@ def jar_command(context: click.Context, /, **given: object) -> None:
 
 @contextmanager
 def _wheels(files: list[str], root: str) -> Iterator[tuple[str | None, list[str]]]:
-    """A folder of wheels for requirements files, None if they ask for nothing; and their lines."""
+    """A folder of wheels for requirements files, None without requirements; and the requirement
+    lines."""
     from heron_engine.scheduler.packaging.archive import run_pip
     from heron_engine.scheduler.packaging.requirements import for_pip, wants_packages
 
@@ -121,14 +122,14 @@ def _wheels(files: list[str], root: str) -> Iterator[tuple[str | None, list[str]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What goes into the archive: a folder and the topologies in it."""
+    """Content of the archive: a folder and its topologies."""
 
     root: str
     entries: tuple["Entry", ...]
     project: Project | None
 
     def requirements(self) -> list[str]:
-        """The requirements files that there are."""
+        """The existing requirements files."""
         common = os.path.join(self.root, REQUIREMENTS_FILE)
         files = [common] if os.path.exists(common) else []
         if self.project is not None:

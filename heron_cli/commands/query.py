@@ -1,4 +1,4 @@
-"""`heronpy query`: what a component of a running topology has in its state now."""
+"""`heronpy query`: the current state of a running topology's component."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from heron_io.state_queries import (
 from heron_io.user_home import home_path
 
 NOTHING = 1
-"""Exit code where there is nothing: as grep has it."""
+"""Exit code without a result, as in grep."""
 
 
 @click.command("query")
@@ -101,7 +101,7 @@ def query_command(
 
 
 def _saved_answer(target: Target, wanted: WantedState) -> StateAnswer:
-    """From the checkpoint's files; which one it is, is said."""
+    """Read the checkpoint's files, and name the checkpoint."""
     with target.store_options.store() as store:
         saved = open_saved(target.name(), wanted.name, store, home_path(), is_folder=False)
         answer = query_saved(saved, wanted)
@@ -114,7 +114,7 @@ def _given(text: str | None) -> Any:
 
 
 def _report(answer: StateAnswer, wanted: WantedState) -> int:
-    """The exit code; what is not there, or was cut off, is said."""
+    """The exit code; missing or truncated results are reported."""
     if not answer.rows:
         whose = "" if wanted.key is ABSENT else f" for the key {wanted.key!r:.100}"
         click.echo(f"{answer.name} has no entry{whose}", err=True)

@@ -71,7 +71,7 @@ def remove_logs_command(target: Target, pattern: str | None, everything: bool, f
 def _is_wanted(
     path: str, outcome: str, wanted: Callable[[str], bool], pattern: str | None, everything: bool
 ) -> bool:
-    """With a pattern, how the run ended stays unless everything is to go."""
+    """With a pattern, the record of the run's end stays unless all logs are removed."""
     if path == outcome:
         return pattern is None or everything
     return wanted(os.path.basename(path))

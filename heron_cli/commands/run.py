@@ -109,7 +109,7 @@ def run_command(
     """
     spark.check_foreground()
     source = resolve(source_options)
-    # `python FILE` runs us with --program: its arguments are all there are, be there none.
+    # `python FILE` calls the command with --program: its arguments are complete, even if empty.
     given = arguments if arguments or program else None
     topology_options = with_log_level(topology_options, log_level)
     loading = load_in_child(source.request_to_run(given, topology_options.config(), spark.is_local))
@@ -134,7 +134,7 @@ def run_command(
 
 
 def _query(spec: TopologySpec, spark: SparkCommandOptions, seconds: float | None) -> int:
-    """Run it as a query of Spark; the exit code."""
+    """Run the topology as a query of Spark; the exit code."""
     from heron_cli.letters_line import letters_line
     from heron_spark.backend.query_backend import run_here
 
@@ -146,7 +146,7 @@ def _query(spec: TopologySpec, spark: SparkCommandOptions, seconds: float | None
 def _submission(
     spec: TopologySpec, spark: SparkCommandOptions, saved: SavepointOptions
 ) -> "Submission":
-    """The run, checked before anything starts: its state store is not known yet."""
+    """The run, checked before the start: the state store is not yet known."""
     from heron_engine.scheduler.submission import Submission
     from heron_engine.scheduler.user_folder import Home
 
@@ -168,7 +168,7 @@ def _check_query(
 
 
 def with_log_level(topology_options: TopologyOptions, level: str | None) -> TopologyOptions:
-    """The options with `--log-level`, if it was given."""
+    """The options with `--log-level`, if given."""
     if level is None:
         return topology_options
     word = f'{keys.CONSOLE_LOG_LEVEL}="{level}"'  # YAML takes a bare off for False
@@ -176,8 +176,8 @@ def with_log_level(topology_options: TopologyOptions, level: str | None) -> Topo
 
 
 def ending_code(code: int, stats: "TopologyStats", letters: str = "") -> int:
-    """The exit code of a query that has ended with `code`; its last lines: warnings, what
-    is said of its `letters`, and whether it is incomplete."""
+    """The exit code of a query that has ended with `code`; prints warnings, dead `letters`, and
+    whether the result is incomplete."""
     from heron_cli.run_result import shortfall_line, warning_lines
 
     for line in warning_lines(stats):

@@ -1,4 +1,4 @@
-"""`heronpy stats`: the numbers of one topology, or a line for each that runs."""
+"""`heronpy stats`: the numbers of one topology, or a line for each running topology."""
 
 import json
 import time
@@ -47,16 +47,16 @@ EVENTS_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class TopologyNumbers:
-    """What is known of a topology."""
+    """Statistics of a topology."""
 
     stats: TopologyStats | None
-    """None of one that has ended when its master had not said anything."""
+    """None if the topology ended before the first report of its master."""
     instances: Mapping[str, Sequence[InstanceStats]]
-    """component -> its instances, for those that were asked for."""
+    """component -> instances, for the requested components."""
     waiting: str = ""
-    """What its scheduler waits for, and what was asked for and is not over: a line each."""
+    """Pending work of the scheduler, and open requests: a line each."""
     summary: str = ""
-    """What holds it back, of one that runs."""
+    """Current bottlenecks of a running topology."""
 
 
 @click.command("stats")
@@ -103,7 +103,7 @@ def _json(
 def _found(
     target: Target, name: str, component: str | None, every: bool
 ) -> tuple[TopologyNumbers, dict[str, Any]]:
-    """A topology's numbers, and how it ended if it has; HeronError if nobody knows it."""
+    """A topology's statistics, and its end if over; HeronError for an unknown topology."""
     home = Home.of_user()
     try:
         return _ask(target, name, component, every), {}
@@ -121,7 +121,8 @@ def _found(
 
 
 def _ask(target: Target, name: str, component: str | None, every: bool) -> TopologyNumbers:
-    """The topology's numbers, and component -> its instances' for those that were asked for."""
+    """The topology's statistics, and component -> instance statistics for the requested
+    components."""
     with target.running(name) as topology:
         waiting = "\n".join(_waiting(topology))
         stats = _stats(topology)
@@ -145,7 +146,7 @@ def _waiting(topology: RunningTopology) -> Iterator[str]:
 
 
 def _remedy(topology: RunningTopology, request: Operation) -> str:
-    """How a request is cancelled that waits, or taken up whose command has ended."""
+    """Command that cancels a waiting request, or resumes a request whose command has ended."""
     if request.waits:
         return f"; cancel with `heronpy update {topology.name} --cancel`"
     if "pid" in (topology.scheduler or {"pid": 0}):
@@ -159,7 +160,7 @@ def _remedy(topology: RunningTopology, request: Operation) -> str:
 
 
 def _stats(topology: RunningTopology) -> TopologyStats:
-    """What its master says, with all instances; HeronError that names the cure if nobody can."""
+    """The master's answer with all instances; HeronError with a remedy without an answer."""
     try:
         return topology.client.stats(EVERY_COMPONENT)
     except NoAnswer:
@@ -175,7 +176,7 @@ def _check_component(stats: TopologyStats, name: str, component: str | None) -> 
 
 
 def _overview(target: Target, as_json: bool) -> None:
-    """What `sparse stats` shows without a name: the whole, then each topology."""
+    """Output of `sparse stats` without a name: the totals, then each topology."""
     with target.store_options.store() as store:
         topologies = summaries(store)
     if as_json:
@@ -229,13 +230,13 @@ def _print(numbers: TopologyNumbers, outcome: Mapping[str, Any], name: str) -> N
 
 
 def _engines(stats: TopologyStats) -> str:
-    """The versions that run; several in the midst of an upgrade, or if one was aborted."""
+    """The running versions; several during an upgrade or after an aborted upgrade."""
     versions = {stats.version, *(each.version for each in stats.registered.values())}
     return f"  heronpy {', '.join(sorted(versions - {''}))}" if versions - {""} else ""
 
 
 def metrics_text(metrics: Mapping[str, Any], totals: Mapping[str, Any]) -> str:
-    """What user code registered: a row for each metric, or each key of one with several."""
+    """Metrics registered by user code: a row per metric, or per key of a multi-key metric."""
     rows = []
     for name, metric in metrics.items():
         total = totals.get(name, "")

@@ -150,7 +150,7 @@ def submit_command(
 
 @dataclass(frozen=True, slots=True)
 class SubmitTarget:
-    """Where the topology is to run, and where its state is to be."""
+    """Target of the topology and of its state."""
 
     cluster: "ClusterConfig | None"
     spark: SparkCommandOptions
@@ -158,13 +158,13 @@ class SubmitTarget:
     insecure: bool
 
     def store_url(self) -> str:
-        """Of its state store; UsageError if that is open to strangers."""
+        """Credentials of the state store; UsageError for a store without access control."""
         url = store_url(self.zookeeper) if self.cluster is None else self.cluster.store_url
         check_private(url, self.insecure)
         return url
 
     def submission(self, spec: TopologySpec, url: str) -> "tuple[Submission, Backend]":
-        """What is started there, and by whom."""
+        """The processes to start and their owner."""
         from heron_engine.scheduler.clusters.backends import backend_of
         from heron_engine.scheduler.clusters.config import check_fits
         from heron_engine.scheduler.submission import Submission
@@ -191,7 +191,8 @@ def _submit(
     kill_secs: float | None,
     waits_for_capacity: bool,
 ) -> None:
-    """Start it; one of the same name is killed first, within `kill_secs`, unless that is None."""
+    """Start the topology; a running topology of equal name is killed first within `kill_secs`,
+    unless None."""
     url = where.store_url()
     submission, backend = where.submission(spec, url)
     if where.spark.compiles:
@@ -210,7 +211,7 @@ def _submit(
 
 
 def _before(spec: TopologySpec, source: TopologySource | None) -> TopologySpec:
-    """The topology as the project's pre_submit leaves it."""
+    """The topology after the project's pre_submit."""
     if source is None or source.project is None:
         return spec
     from heron_cli.hooks import pre_submit
@@ -256,7 +257,7 @@ def _kill_old(
 
 
 def _start(submission: "Submission", backend: "Backend", cluster: "ClusterConfig | None") -> None:
-    """Start it and wait until it is up."""
+    """Start the topology and wait until all processes are up."""
     from heron_engine.scheduler.daemon import start
     from heron_engine.scheduler.registration import deploy, register
 
@@ -268,7 +269,7 @@ def _start(submission: "Submission", backend: "Backend", cluster: "ClusterConfig
         assert isinstance(backend, Supervised)
         child = start(submission, backend)
         scheduler = child.pid
-        # The daemon holds a lifeline of its own; ours must not end it.
+        # The daemon has a lifeline of its own; the command's must not end the daemon.
         os.close(child.lifeline)
     name = submission.topology.name
     with goes_on(f"{name} is starting: to stop the topology, run `heronpy kill {name}`"):
@@ -284,11 +285,11 @@ def _start(submission: "Submission", backend: "Backend", cluster: "ClusterConfig
 
 
 class NotRestored(HeronError):
-    """The topology cannot begin with its state: it is ended again, and the state is kept."""
+    """The topology cannot restore the state: end the topology and keep the state."""
 
 
 def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: int | None) -> None:
-    """Until every instance has reported; HeronError with what is missing or what failed."""
+    """Wait until every instance has reported; HeronError with the missing or failed parts."""
     from heron_io.master_client import MasterClient
     from heron_io.state_store.opening import open_store
 
@@ -317,7 +318,7 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
 
 
 def _check_restored(submission: "Submission", checkpoints: CheckpointStats) -> None:
-    """NotRestored if no instance can begin with the state that the topology is given."""
+    """NotRestored if no instance can restore the given state."""
     if submission.has_state and checkpoints.restore_failure:
         raise NotRestored(
             f"{submission.topology.name} is not started: {checkpoints.restore_failure}"

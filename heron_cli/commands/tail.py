@@ -1,4 +1,4 @@
-"""`heronpy tail`: the logs of a topology's processes, also of one that has ended."""
+"""`heronpy tail`: the logs of a topology's processes, running or ended."""
 
 import os
 import re
@@ -28,14 +28,14 @@ YARN, KUBERNETES = "yarn", "kubernetes"
 
 
 class ShownLog(Protocol):
-    """A log, wherever it is."""
+    """A log, local or remote."""
 
     @property
     def file(self) -> str:
         """Its file's name."""
 
     def last(self, lines: int) -> list[str]:
-        """The last lines; what follows them is fresh."""
+        """The last lines; later lines are new."""
 
     def fresh(self) -> Iterator[str]:
         """Lines written since the last look."""
@@ -118,7 +118,7 @@ def tail_command(
 
 
 def previous_logs_of(name: str) -> Callable[[], Sequence[ShownLog]]:
-    """The same for the run before; HeronError if there was none on this machine."""
+    """Logs of the previous run; HeronError without a previous run on the machine."""
     folder = Home.of_user().previous_logs(name)
     if not has_files(folder):
         raise HeronError(f"no logs of an earlier run of {name} in {folder}")
@@ -127,8 +127,8 @@ def previous_logs_of(name: str) -> Callable[[], Sequence[ShownLog]]:
 
 
 def logs_of(target: Target, name: str) -> Callable[[], Sequence[ShownLog]]:
-    """Finds the logs that there are now; HeronError if the topology never ran, or is where we
-    cannot look at them."""
+    """Finds the current logs; HeronError for a topology that never ran, or whose logs are not
+    accessible."""
     with target.store_options.store() as store:
         scheduler = store.get(scheduler_path(name)) or {}
         state = (store.get(execution_path(name)) or {}).get("state")
@@ -153,7 +153,7 @@ def logs_of(target: Target, name: str) -> Callable[[], Sequence[ShownLog]]:
 def _logs_of_pods(
     namespace: str, name: str, names: Mapping[str, str]
 ) -> Callable[[], Sequence[ShownLog]]:
-    """By the API server that kubectl would ask."""
+    """Read through the API server of kubectl's configuration."""
     from heron_engine.scheduler.backends.kubernetes.pod_logs import PodLogs
     from heron_io.kubernetes.access import access_of
     from heron_io.kubernetes.client import ApiClient
@@ -162,7 +162,7 @@ def _logs_of_pods(
 
 
 def logs_folder(target: Target, name: str) -> str:
-    """Where a topology's logs are, whether it runs or has ended; HeronError if it never ran."""
+    """Location of a topology's logs, running or ended; HeronError for a topology that never ran."""
     with target.store_options.store() as store:
         known = store.get(execution_path(name)) or {}
         scheduler = store.get(scheduler_path(name)) or {"pid": None}
@@ -183,7 +183,7 @@ def logs_folder(target: Target, name: str) -> str:
 
 
 def compiled(pattern: str | None) -> Callable[[str], bool]:
-    """Whether a log's file name has a match of `pattern`; UsageError if it is no expression."""
+    """Whether a log's file name matches `pattern`; UsageError for an invalid expression."""
     if pattern is None:
         return lambda file: True
     try:
@@ -194,7 +194,7 @@ def compiled(pattern: str | None) -> Callable[[str], bool]:
 
 
 class TailedLog:
-    """One log file and how far it was read."""
+    """One log file and the read position."""
 
     def __init__(self, folder: str, file: str, names: Mapping[str, str]) -> None:
         self.file = file
@@ -211,7 +211,7 @@ class TailedLog:
         return hash(self.path)
 
     def last(self, lines: int) -> list[str]:
-        """The last lines; what follows them is fresh."""
+        """The last lines; later lines are new."""
         return list(deque(self.fresh(), maxlen=lines))
 
     def fresh(self) -> Iterator[str]:
@@ -237,7 +237,7 @@ def _in_folder(folder: str, names: Mapping[str, str]) -> list[TailedLog]:
 
 
 def _instance_names(target: Target, name: str) -> dict[str, str]:
-    """An instance's log, component-task -> its name everywhere else, with its task beside it."""
+    """Display name of an instance's log: from component-task to the usual name with the task."""
     with target.store_options.store() as store:
         stored = store.get(packing_path(name))
     if stored is None:

@@ -1,4 +1,4 @@
-"""`heronpy update`: other numbers of instances, new code or another engine, while it runs."""
+"""`heronpy update`: parallelism, code or engine of a running topology."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -143,17 +143,17 @@ def update_command(
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How a change is to be made."""
+    """Options of a change."""
 
     time: float | None
-    """When, in seconds since 1970; None: now."""
+    """Start time, in seconds since 1970; None: now."""
     dry_run: bool
     config_path: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class WantedNumbers:
-    """What is wanted of instances and containers."""
+    """Requested numbers of instances and containers."""
 
     instances: Mapping[str, int]
     containers: int | None
@@ -167,7 +167,7 @@ def _change_numbers(
     how: How,
 ) -> None:
     name = topology.name
-    # Here containers are processes, which have as much room as this machine.
+    # Containers are local processes here, with the capacity of the machine.
     grow = (topology.scheduler or {}).get("kind") == LOCAL
     plan = repack(spec, current, want.instances, want.containers, grow)
     if grow:
@@ -240,7 +240,7 @@ def _ask_later(
     what: str,
     has_scheduler: bool = True,
 ) -> None:
-    """Leave a request that waits; HeronError where nobody of ours would carry it out."""
+    """Store a scheduled request; HeronError without a scheduler to carry out the request."""
     if not has_scheduler:
         raise UsageError(
             f"{topology.name} runs on a cluster without a scheduler of ours, where --at is not "
@@ -313,7 +313,7 @@ def _known(topology: RunningTopology) -> tuple[TopologySpec, PackingPlan]:
 
 
 def _cancel(topology: RunningTopology, config_path: str | None) -> None:
-    """Cancel what is scheduled or under way; HeronError if nothing is, or if it is too late."""
+    """Cancel the scheduled or running update; HeronError if none exists, or too late."""
     cluster = self_running(topology, config_path)
     if cluster is None:
         ask(topology, OperationKind.CANCEL, {})
@@ -322,7 +322,7 @@ def _cancel(topology: RunningTopology, config_path: str | None) -> None:
 
 
 def _update(topology: RunningTopology, plan: PackingPlan, cluster: SelfRunning | None) -> None:
-    """Have it done, and wait until it is; HeronError if it is aborted."""
+    """Request the update and wait for the end; HeronError if aborted."""
     if cluster is None:
         ask(topology, OperationKind.UPDATE, {PACKING: packing_to_json(plan)})
     else:
@@ -330,7 +330,7 @@ def _update(topology: RunningTopology, plan: PackingPlan, cluster: SelfRunning |
 
 
 def _numbers(plan: PackingPlan, wanted: Mapping[str, int]) -> str:
-    """What was asked for, as it is."""
+    """The request, in words."""
     numbers = [f"{component} {number}" for component, number in wanted.items()]
     return ", ".join((*numbers, counted(len(plan.containers), "container")))
 

@@ -33,7 +33,7 @@ def installation_results() -> list[CheckResult]:
 
 
 def hot_path_result(hot_path: str, compiler: str) -> CheckResult:
-    """Whether the hot path is compiled; `compiler`: what could compile it, empty if nothing."""
+    """Whether the hot path is compiled; `compiler`: an available C compiler, or empty."""
     if hot_path == COMPILED:
         return CheckResult("hot path", "ok", hot_path)
     remedy = (
@@ -49,8 +49,7 @@ def hot_path_result(hot_path: str, compiler: str) -> CheckResult:
 
 
 def packages_by_extra(requirements: Sequence[str]) -> dict[str, list[str]]:
-    """extra -> names of packages, by the requirements of a distribution's metadata; "" -> those
-    that are always needed."""
+    """extra -> package names, from a distribution's metadata; "" -> required packages."""
     found: dict[str, list[str]] = {"": []}
     for each in requirements:
         match = _REQUIREMENT.match(each)
@@ -60,8 +59,8 @@ def packages_by_extra(requirements: Sequence[str]) -> dict[str, list[str]]:
 
 
 def packages_result(packages: Sequence[str], version_of: Callable[[str], str]) -> CheckResult:
-    """Whether all packages are there that heronpy always needs; `version_of` returns an empty text
-    for a package that is not installed."""
+    """Whether all required packages are installed; `version_of` returns an empty text for a
+    missing package."""
     absent = [name for name in packages if not version_of(name)]
     if absent:
         remedy = f"pip install {' '.join(absent)}"
@@ -73,7 +72,7 @@ def packages_result(packages: Sequence[str], version_of: Callable[[str], str]) -
 def extras_results(
     extras: Mapping[str, Sequence[str]], version_of: Callable[[str], str]
 ) -> Iterator[CheckResult]:
-    """One result for the extras that are installed, and one for each that lacks a package."""
+    """One result for the installed extras, and one per incomplete extra."""
     absent = {
         extra: [name for name in packages if not version_of(name)]
         for extra, packages in sorted(extras.items())
@@ -103,12 +102,12 @@ def _python() -> CheckResult:
 def _requirements() -> list[str]:
     try:
         return requires(DISTRIBUTION) or []
-    except PackageNotFoundError:  # imported from a folder that nothing has installed
+    except PackageNotFoundError:  # imported from a folder without an installation
         return []
 
 
 def _compiler() -> str:
-    """The C compiler, if there is one and Python's headers are as well."""
+    """The C compiler, if present together with Python's headers."""
     headers = os.path.join(sysconfig.get_paths()["include"], "Python.h")
     found = next(filter(None, map(shutil.which, COMPILERS)), "")
     return found if os.path.exists(headers) else ""

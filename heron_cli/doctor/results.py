@@ -1,4 +1,4 @@
-"""What a check has found, and how a list of results is shown."""
+"""Results of checks and their display."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -10,21 +10,21 @@ WORD_WIDTH = len("problem")
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One thing that topologies need."""
+    """Result for one requirement."""
 
     subject: str
-    """What was looked at: `Python`, `open files`."""
+    """The subject: `Python`, `open files`."""
     status: Status
     """`absent`: an optional part is not installed, or is not configured."""
     found: str
-    """What is there, or what is wrong."""
+    """The detected value, or the problem."""
     remedy: str = ""
-    """What to do about an absent part or a problem, as a command or in a few words."""
+    """Remedy for an absent part or a problem, as a command or in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Findings of one kind, under a heading."""
+    """Results of one kind, under a heading."""
 
     title: str
     results: Sequence[CheckResult]

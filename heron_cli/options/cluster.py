@@ -1,4 +1,4 @@
-"""--cluster and --config-path: which cluster a command is about."""
+"""--cluster and --config-path: the cluster of a command."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +30,12 @@ cluster_options = stacked(
 
 
 def chosen(name: str | None, config_path: str | None) -> "ClusterConfig | None":
-    """The cluster that the command line names, if it does; UsageError if it also gives an address
-    by --zookeeper, for the cluster has one of its own."""
+    """The cluster named on the command line, if any; UsageError together with --zookeeper,
+    because a cluster has its own address."""
     if name is None:
         return None
     from heron_engine.scheduler.clusters.config import (
-        cluster_of,  # it knows what packing takes: 15 ms
+        cluster_of,  # imports the packing options: 15 ms
     )
 
     context = click.get_current_context(silent=True)
@@ -48,11 +48,11 @@ def chosen(name: str | None, config_path: str | None) -> "ClusterConfig | None":
 def scheduled(
     kind: str | None, name: str | None, config_path: str | None
 ) -> "ClusterConfig | None":
-    """The cluster that --scheduler and --cluster lead to; None: options suffice.
+    """The cluster selected by --scheduler and --cluster; None: options suffice.
 
     One rule for all schedulers: --cluster names a file, whose scheduler --scheduler may repeat.
-    Without --cluster, `local` and `spark` need no file; any other leads to the only cluster of its
-    kind. UsageError if both disagree, or if there is not exactly one.
+    Without --cluster, `local` and `spark` need no file; any other scheduler selects the only
+    cluster of its kind. UsageError for a contradiction, or unless exactly one cluster matches.
     """
     cluster = chosen(name, config_path)
     if cluster is not None:
@@ -75,7 +75,7 @@ def scheduled(
 
 
 def _only_cluster(kind: str, config_path: str | None) -> str:
-    """The name of the only cluster with this scheduler."""
+    """The name of the only cluster with the scheduler."""
     from heron_engine.scheduler.clusters.config import cluster_of, folder_of, names_in
 
     folder = folder_of(config_path)
@@ -103,12 +103,12 @@ _PAGES = {
     "yarn": "docs/DEPLOY.md#yarn",
     "aurora": "docs/DEPLOY.md#aurora",
 }
-"""Scheduler -> where its file is explained."""
+"""Scheduler -> documentation of the cluster file."""
 
 
 def with_cluster(function: Function) -> Function:
-    """Both options as one parameter `cluster`, a ClusterConfig or None; a command's --scheduler
-    counts as well."""
+    """Both options as one parameter `cluster`, a ClusterConfig or None; takes a command's
+    --scheduler into account."""
     import functools
 
     @functools.wraps(function)

@@ -1,6 +1,6 @@
-"""Options that several commands share, and those of sparse that have no meaning here.
+"""Options shared by commands, and ignored options of sparse.
 
-Any long option may be written with `-` or with `_` (sparse's way) between its words.
+Words of a long option may be separated by `-` or `_` (as in sparse).
 """
 
 from collections.abc import Callable, Iterable
@@ -14,12 +14,12 @@ Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 
 IGNORED = "heron_cli.ignored"
-"""Key in click's meta: the ignored options that were given."""
+"""Key in click's meta: the ignored options given."""
 NOTED = "heron_cli.noted"
 """Key in click's meta: the note about the ignored options was printed."""
 WHY_IGNORED = "heronpy has no ssh, worker virtualenvs, jars, Nimbus or shared worker log"
 BOOLEANS = frozenset({"true", "false", "yes", "no", "on", "off"})
-"""What may follow --debug as its value; any other word is an argument of its own."""
+"""Possible values of --debug; any other word is a separate argument."""
 OF_SPARSE = frozenset(
     f"--{name}"
     for name in (
@@ -30,17 +30,17 @@ OF_SPARSE = frozenset(
         "wait", "workers",
     )
 )  # fmt: skip
-"""Options of sparse, which may be shortened as there (argparse): --env, --req."""
+"""Options of sparse with argparse-style abbreviations: --env, --req."""
 REQUIREMENT_FILES = (".txt", ".in", ".pip")
 
 
 def with_dashes(word: str) -> str:
-    """--num_lines as --num-lines: what click compares options by."""
+    """--num_lines as --num-lines: click's normal form."""
     return word.replace("_", "-")
 
 
 def stacked(*decorators: Decorator) -> Decorator:
-    """Several decorators as one, in the order in which --help shows them."""
+    """Combine decorators, in the order of --help."""
 
     def decorate(function: Function) -> Function:
         for each in reversed(decorators):
@@ -51,7 +51,7 @@ def stacked(*decorators: Decorator) -> Decorator:
 
 
 def ignored(*names: str, metavar: str | None = None, multiple: bool = False) -> Decorator:
-    """An option of sparse that changes nothing here; `metavar` if it takes a value."""
+    """An option of sparse without effect here; `metavar` if the option has a value."""
 
     def remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         if value not in (None, False, ()):
@@ -69,7 +69,7 @@ def ignored(*names: str, metavar: str | None = None, multiple: bool = False) -> 
 
 
 def note_ignored(keys: Iterable[str] = ()) -> None:
-    """One line on stderr, once a command, that names what is ignored: options, and `keys` of
+    """One line on stderr, once per command, that names ignored options and ignored `keys` of
     config.json."""
     context = click.get_current_context(silent=True)
     meta = {} if context is None else context.meta
@@ -101,13 +101,13 @@ environment_options = stacked(
 
 
 class SparseCommand(click.Command):
-    """Understands the options of sparse whose values click cannot tell from arguments.
+    """Parses the options of sparse whose values click cannot distinguish from arguments.
 
-    What follows a `--` is never FILE: the command's argument `arguments` gets it, if it has one.
+    Words after `--` are never FILE: they go to the command's argument `arguments`, if declared.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse `args`; `-d` may stand without a value, `-r` may have several."""
+        """Parse `args`; `-d` may lack a value, `-r` may have several."""
         names = {each.name for each in self.params}
         options = {name for each in self.params for name in each.opts}
         end = args.index("--") if "--" in args and "arguments" in names else len(args)
@@ -129,7 +129,7 @@ def rewritten(args: list[str], known: Iterable[str]) -> list[str]:
 
 
 def _in_full(word: str, known: set[str]) -> str:
-    """A long option of sparse that is shortened, in full; any other word as it is."""
+    """The full name of an abbreviated long option of sparse; any other word unchanged."""
     name, equals, value = word.partition("=")
     short = with_dashes(name)
     if not short.startswith("--") or len(short) < 3 or short in known:

@@ -1,7 +1,7 @@
-"""Which running topology a command is about, and which state store knows it.
+"""The running topology of a command, and its state store.
 
-NAME may be an argument or, as in sparse, -n NAME. Left out, it is the topology of the project in
-the current folder if that has only one; where nothing can be broken, the only one that runs.
+NAME may be an argument or, as in sparse, -n NAME. Default: the only topology of the project in
+the current folder; for read-only commands first the only running topology.
 """
 
 from collections.abc import Callable, Iterator
@@ -45,13 +45,13 @@ class StoreOptions:
         return store_url(self.zookeeper_address()) if cluster is None else cluster.store_url
 
     def zookeeper_address(self) -> str | None:
-        """HOST:PORT[/ROOT], or None for the files of this user; says what it ignores."""
+        """HOST:PORT[/ROOT], or None for the user's files; reports ignored options."""
         environment = self._environment()
         note_ignored(each for each in environment.ignored if each == "nimbus")
         return self.zookeeper or environment.zookeeper
 
     def option(self, key: str) -> Any:
-        """What the environment says about a key of its topologies' config; None for nothing."""
+        """The environment's value for a config key of its topologies; None if not set."""
         return self._environment().options.get(key)
 
     def _environment(self) -> NamedEnvironment:
@@ -69,13 +69,13 @@ class StoreOptions:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The topology that the command line names, if it does, and where to look for it."""
+    """The topology named on the command line, if any, and the state store."""
 
     given: str | None
     store_options: StoreOptions
 
     def name(self) -> str:
-        """What is named, or the project's only topology; else UsageError."""
+        """The named topology, or the project's only topology; else UsageError."""
         found = self.given or self.of_project()
         if found is None:
             with self.store_options.store() as store:
@@ -84,17 +84,17 @@ class Target:
         return found
 
     def name_or_only(self) -> str:
-        """As `name`, but the only topology that runs comes before the project's."""
+        """Like `name`, but the only running topology precedes the project's."""
         return self.given or self.only_running() or self.name()
 
     def only_running(self) -> str | None:
-        """The topology that runs if there is exactly one."""
+        """The running topology, if exactly one runs."""
         with self.store_options.store() as store:
             names = running_names(store)
         return names[0] if len(names) == 1 else None
 
     def of_project(self) -> str | None:
-        """The topology of the project in the current folder if there is exactly one."""
+        """The topology of the project in the current folder, if exactly one exists."""
         project = project_here(self.store_options.config_file)
         files = project.topology_files() if project is not None else {}
         return next(iter(files)) if len(files) == 1 else None
@@ -121,9 +121,10 @@ def with_store_options(function: Function) -> Function:
 
 
 def target_options(*, override: bool = False) -> Callable[[Function], Function]:
-    """NAME and -n NAME besides the options of a state store; the function gets them as `target`.
+    """NAME and -n NAME in addition to the state store options; passed to the function as
+    `target`.
 
-    `override` adds sparse's -N, which here says the same as -n once more.
+    `override` adds sparse's -N, a synonym of -n here.
     """
     import functools
 

@@ -1,4 +1,4 @@
-"""The options that let a topology begin with saved state."""
+"""Options for starting a topology from saved state."""
 
 import functools
 import os
@@ -51,7 +51,7 @@ _options = stacked(
 
 @dataclass(frozen=True, slots=True)
 class SavepointOptions:
-    """What the command line says about saved state."""
+    """Saved-state options of the command line."""
 
     from_savepoint: str | None = None
     allow_non_restored: bool = False
@@ -61,8 +61,8 @@ class SavepointOptions:
     def read(
         self, topology: TopologySpec, packing: PackingPlan, home: "Home", is_here: bool
     ) -> "Savepoint | None":
-        """The savepoint, read and checked; None if none is named. `is_here`: whether all containers
-        run on this machine. HeronError saying what is wrong with it."""
+        """The savepoint, read and checked; None if not given. `is_here`: whether all containers
+        run on the machine. HeronError naming a problem of the savepoint."""
         if self.from_savepoint is None:
             if self.allow_non_restored:
                 raise UsageError("--allow-non-restored has a meaning only with --from-savepoint")
@@ -95,8 +95,8 @@ class SavepointOptions:
         return savepoint
 
     def begin(self, submission: "Submission") -> "Submission":
-        """The submission with the state that it begins with, which is told in a line: a savepoint,
-        what a run of its name has left, or none. HeronError if it cannot begin with that."""
+        """The submission with its initial state, reported in a line: a savepoint, the state of a
+        previous run, or none. HeronError if the topology cannot restore the state."""
         from heron_engine.scheduler.registration import fresh_start, resumed
         from heron_io.checkpoint_store.signatures import key_of, states_key
         from heron_io.security import Keys
@@ -115,7 +115,7 @@ class SavepointOptions:
         return submission
 
     def refuse(self, engine: str) -> None:
-        """UsageError if a savepoint is named for an engine that takes none."""
+        """UsageError for a savepoint on an engine without support."""
         if self.from_savepoint is not None:
             raise UsageError(f"--from-savepoint is for the native engine, not for {engine}")
         if self.fresh:

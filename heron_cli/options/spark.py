@@ -1,4 +1,4 @@
-"""The options that bring a topology onto Spark: as a query of its own, or in containers there."""
+"""Options for topologies on Spark: as a query, or in containers on Spark."""
 
 import functools
 from dataclasses import dataclass, fields
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NATIVE, SPARK, LOCAL = "native", "spark", "local"
 CLUSTER_SCHEDULERS = ("yarn", "aurora", "kubernetes")
-"""Options of the command line do not suffice for these: a cluster's file has what they need."""
+"""Schedulers that require a cluster file: command-line options do not suffice."""
 LOCAL_MASTER = "local[*]"
 
 _engine = stacked(
@@ -82,10 +82,10 @@ _OF_BOTH = ("master", "spark_config", "python", "gang")
 
 @dataclass(frozen=True, slots=True)
 class SparkCommandOptions:
-    """What the command line says about Spark."""
+    """Spark options of the command line."""
 
     scheduler: str | None
-    """None: that of the cluster, without one this machine."""
+    """None: the cluster's master; without a cluster, the local machine."""
     master: str | None
     spark_config: tuple[str, ...]
     python: str | None
@@ -113,7 +113,7 @@ class SparkCommandOptions:
 
     @property
     def is_local(self) -> bool:
-        """Whether all of it runs on this machine."""
+        """Whether everything runs on the local machine."""
         return self.master is None or self.master.startswith(LOCAL)
 
     @property
@@ -122,7 +122,7 @@ class SparkCommandOptions:
         return self.engine == SPARK
 
     def check(self) -> None:
-        """UsageError for options that mean nothing together."""
+        """UsageError for contradictory options."""
         if self.compiles and self.scheduler not in (None, LOCAL):
             raise UsageError("--engine spark needs no --scheduler: the query is the whole topology")
         if not self.compiles and self.scheduler != SPARK:
@@ -138,7 +138,7 @@ class SparkCommandOptions:
                 raise UsageError(f"{_option(name)} has a meaning only with {needed}")
 
     def options(self, seconds: float | None) -> "QueryOptions":
-        """For heron_spark; UsageError for a --spark-config that is no KEY=VALUE."""
+        """Options for heron_spark; UsageError for a --spark-config that is not KEY=VALUE."""
         from heron_engine.scheduler.backends.spark.render import parsed_settings
         from heron_spark.options import SparkOptions as QueryOptions
 
@@ -156,7 +156,7 @@ class SparkCommandOptions:
         )
 
     def backend(self, name: str) -> "Backend":
-        """Who runs the topology called `name`."""
+        """The runner of the topology called `name`."""
         from heron_engine.scheduler.backends.registry import local_backend, spark_backend
 
         if self.compiles:
@@ -169,7 +169,7 @@ class SparkCommandOptions:
         return spark_backend(master, self.spark_config, self.python, self.gang)
 
     def packing(self, topology: "TopologySpec") -> "PackingPlan":
-        """Which instance runs in which container; a query is one."""
+        """The packing plan; a query has one instance."""
         from heron_cli.configure import packing_plan
 
         if not self.compiles:

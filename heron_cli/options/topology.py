@@ -1,4 +1,4 @@
-"""The options that say how a topology runs: its name, its config, and --dry-run."""
+"""Options for a topology: name, config, and --dry-run."""
 
 import functools
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ JSON_FORM = "json"
 
 @dataclass(frozen=True, slots=True)
 class TopologyOptions:
-    """What the command line says about the topology itself."""
+    """Topology options of the command line."""
 
     override_name: str | None = None
     options: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class TopologyOptions:
     log_format: str | None = None
 
     def config(self) -> dict[str, Any]:
-        """As a config, the highest layer; UsageError naming the word that is wrong."""
+        """The options as a config, the highest layer; UsageError naming an invalid word."""
         short = {
             keys.STORM_ACKERS: self.ackers,
             keys.STORM_WORKERS: self.containers,
@@ -38,7 +38,7 @@ class TopologyOptions:
         return {**parse_options(self.options), **given}
 
     def origins(self) -> dict[str, str]:
-        """Key -> by which option it is given, for those that have one of their own."""
+        """Key -> the dedicated option that sets the key."""
         short = {
             keys.STORM_ACKERS: ("-a", self.ackers),
             keys.RELIABILITY_MODE: ("-a", self.ackers),
@@ -57,11 +57,11 @@ class TopologyOptions:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What is shown of a topology instead of starting it."""
+    """Display of a topology in place of a start."""
 
     is_asked: bool = False
     explains: bool = False
-    """Its configuration and where that is from, instead of its packing plan."""
+    """Whether to show the configuration with origins, in place of the packing plan."""
     form: str = "table"
 
 
@@ -130,8 +130,8 @@ _options = stacked(
 
 
 def with_topology_options(function: Function) -> Function:
-    """The options that say how the topology runs; the function gets them as `topology_options`,
-    and as `dry_run` what is only to be shown."""
+    """Topology options; passed to the function as `topology_options`, and display options as
+    `dry_run`."""
 
     @functools.wraps(function)
     def command(**given: Any) -> Any:
@@ -150,7 +150,7 @@ def _dry_run(plan: bool, config: bool, form: str, as_json: bool) -> DryRun:
 
 
 def parse_options(options: Iterable[str]) -> dict[str, Any]:
-    """`key=value` words as a config; UsageError naming the word that is none."""
+    """`key=value` words as a config; UsageError naming an invalid word."""
     config: dict[str, Any] = {}
     for word in options:
         key, equals, value = word.partition("=")
@@ -163,7 +163,7 @@ def parse_options(options: Iterable[str]) -> dict[str, Any]:
 
 
 def _yaml(word: str, value: str) -> Any:
-    import yaml  # 15 ms, and only -o needs it
+    import yaml  # 15 ms, needed only for -o
 
     try:
         return yaml.safe_load(value)

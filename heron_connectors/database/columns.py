@@ -1,4 +1,4 @@
-"""Columns of a database's table: what a database is asked of them, and which values they hold."""
+"""Columns of a database table: catalog queries, and the values a column accepts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class DatabaseColumn:
-    """One column."""
+    """A column of a table."""
 
     name: str
     """Without quotes; as the database keeps it."""
     kind: str
-    """Its type, as the database writes it."""
+    """The type, as written by the database."""
     is_required: bool = False
     """Whether it takes no NULL and has no default."""
     is_strict: bool = False
@@ -20,23 +20,24 @@ class DatabaseColumn:
 
 
 class Dialect(Protocol):
-    """What is special about one database."""
+    """Differences between databases."""
 
     def columns(self, cursor: Any, table: str) -> list[DatabaseColumn]:
-        """Those of a table; none if there is no table."""
+        """The columns of a table; empty without a table."""
 
     def key(self, name: str) -> str:
-        """The name that the database keeps for one in a statement."""
+        """The stored form of a name in a statement."""
 
     def problem(self, column: DatabaseColumn, value: Any) -> str:
-        """Why a column would change or refuse a value, which is not None; empty if it would not."""
+        """Reason why a column would change or reject a non-None value; empty for an accepted
+        value."""
 
     def value(self, column: DatabaseColumn, value: Any) -> Any:
-        """What the driver is given for a value that fits."""
+        """Driver value of an accepted value."""
 
     def kind_of(self, declared: str | None, values: Sequence[Any]) -> str | None:
-        """The type of a new column of a declared type, or else for these values; None if it is not
-        known yet."""
+        """Type of a new column, from the declared type or else the values; None if still
+        unknown."""
 
 
 def is_half_a_character(text: str) -> bool:

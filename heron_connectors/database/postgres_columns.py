@@ -1,5 +1,5 @@
-"""Columns of Postgres, which rounds, shifts, cuts or parses a value to make it one of its column's:
-such a value is refused, as it would come back as another one."""
+"""Columns of Postgres. Postgres rounds, shifts, cuts or parses values to fit a column's type: a
+value that would change is rejected."""
 
 import json
 import re
@@ -46,7 +46,7 @@ class Postgres:
     """See `Dialect`."""
 
     def columns(self, cursor: Any, table: str) -> list[DatabaseColumn]:
-        """Those of a table; none if there is no table."""
+        """The columns of a table; empty without a table."""
         cursor.execute(_COLUMNS, [table])
         return [DatabaseColumn(*found) for found in cursor.fetchall()]
 
@@ -59,7 +59,7 @@ class Postgres:
         return _problem(column.kind, value)
 
     def value(self, column: DatabaseColumn, value: Any) -> Any:
-        """JSON as its text, which a text is already."""
+        """JSON as text; a text is passed unchanged."""
         is_document = column.kind in _JSON and not isinstance(value, str)
         return document_of(value).decode() if is_document and value is not None else value
 

@@ -1,8 +1,8 @@
-"""Rows that a database refuses: which errors are a row's, and how a transaction goes without it.
+"""Rejected rows: classification of errors, and a transaction without the rejected rows.
 
-A statement for many rows fails as a whole. The rows are divided until each bad one stands alone: a
-bad row among n costs about 2 log2(n) statements, n bad ones 2 n. What was refused is noted in the
-same transaction: a commit that is repeated after a kill finds the same rows, and tells of them
+A statement for many rows fails as a whole. The rows are bisected until each bad row is isolated:
+a bad row among n costs about 2 log2(n) statements, n bad rows cost 2 n. Rejections are recorded
+in the same transaction: a commit repeated after a kill finds the recorded rows and reports them
 again.
 """
 
@@ -28,7 +28,8 @@ it is."""
 
 
 PASSES_MAX = 10
-"""Over rows that need each other: a chain of references that is written backwards is as long."""
+"""Limit of passes over rows that depend on each other: a chain of references written backwards
+is as long."""
 
 
 class Cause(Enum):
@@ -80,29 +81,28 @@ class NotOfRows(Exception):
     """The statement itself is at fault."""
 
     def __init__(self, cause: Exception) -> None:
-        """`cause`: what the database said."""
+        """`cause`: the database's error."""
         super().__init__(str(cause))
         self.cause = cause
 
 
 @dataclass(slots=True)
 class Apart:
-    """Puts rows into a transaction, those that a database takes."""
+    """Writes the acceptable rows of a batch into a transaction."""
 
     put: Callable[[Sequence[int]], None]
-    """Writes the rows at these positions with one statement; it may have written a part of them
-    where it raises."""
+    """Write the rows at the positions with one statement; may have written a part when raising."""
     undo: Callable[[Sequence[int]], None]
-    """Takes back what the newest `put` has written; given the positions that were put before it,
-    for a database that has taken all back."""
+    """Undo the latest `put`; `positions` are the earlier rows, for a database that has undone
+    everything."""
     cause_of: Callable[[Exception], Cause]
     describe: Callable[[Exception], str]
     taken: list[int] = field(default_factory=list)
-    """The positions that are in the transaction."""
+    """Positions written in the transaction."""
 
     def write(self, positions: Sequence[int]) -> dict[int, str]:
-        """Position -> why, of the rows that are not in the transaction now. An error that is not a
-        row's passes through; NotOfRows for one that is the statement's."""
+        """Position -> reason, for the rows currently left out. Errors unrelated to rows are
+        propagated; NotOfRows for an error of the statement."""
         refused: dict[int, str] = {}
         suspect: Exception | None = None
         waiting = [list(positions)]
@@ -125,7 +125,7 @@ class Apart:
         return refused
 
     def _problem_with(self, some: Sequence[int]) -> Exception | None:
-        """Why rows are not in the transaction; None if they are."""
+        """Reasons for the rows left out; None if every row is written."""
         try:
             self.put(some)
         except Exception as error:
@@ -137,8 +137,8 @@ class Apart:
         return None
 
     def write_in_passes(self, positions: Sequence[int]) -> dict[int, str]:
-        """As `write`; what was refused is tried again behind the others, as long as some of it is
-        taken: a row may need another one that came after it."""
+        """Like `write`; rejected rows are retried after the rest while progress is made: a row
+        may depend on a later row."""
         refused = self.write(positions)
         for _ in range(PASSES_MAX - 1):
             before = len(self.taken)
@@ -164,7 +164,7 @@ class DividedTransaction:
         rows: Sequence[Any],
         begin: Callable[[], None],
     ) -> None:
-        """`begin` makes what stands at the beginning of the transaction, whenever one begins."""
+        """`begin` writes the first statements of a transaction, for every transaction started."""
         self._connection = connection
         self._module = module
         self._statement = statement
@@ -223,12 +223,12 @@ def described_row(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NotedRefusals:
-    """The table of what was refused, for drivers with this placeholder."""
+    """The table of rejections, for drivers with the placeholder."""
 
     placeholder: Callable[[int], str]
 
     def note(self, cursor: Any, writer: str, number: int, refused: dict[int, str]) -> None:
-        """Within the transaction that writes the others."""
+        """Record rejections within the transaction of the rows."""
         if refused:
             values = ", ".join(map(self.placeholder, range(4)))
             cursor.executemany(
@@ -237,7 +237,7 @@ class NotedRefusals:
             )
 
     def read(self, cursor: Any, writer: str, number: int) -> dict[int, str]:
-        """Those of a transaction that was committed before."""
+        """Rejections of a committed transaction."""
         at = self.placeholder
         cursor.execute(
             f"SELECT row_at, problem FROM {REFUSALS} WHERE writer = {at(0)} AND number = {at(1)}",

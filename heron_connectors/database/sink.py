@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 MODULE = "database.module"
 """Config key: the driver's module (sqlite3)."""
 CONNECT = "database.connect"
-"""Config key: the arguments of its `connect`: one value, a list, or a dict of named ones."""
+"""Config key: arguments of the driver's `connect`: one value, a list, or a dict of named
+arguments."""
 TABLE = "database.table"
 """Config key: the table."""
 COLUMNS = "database.columns"
@@ -59,7 +60,8 @@ DIALECTS: Mapping[str, Dialect] = {
 DEFERRING = frozenset({"psycopg", "psycopg2"})
 """Drivers of databases that check deferred constraints row by row when they are told to."""
 CREATE_ATTEMPTS = 2
-"""Postgres refuses a table that another instance makes at the same moment; then it is there."""
+"""Attempts to create the table: Postgres rejects a concurrent creation by a second instance,
+after which the table exists."""
 COMMITS = "heronpy_commits"
 _CREATE = f"CREATE TABLE IF NOT EXISTS {COMMITS} (writer VARCHAR(64) PRIMARY KEY, number BIGINT)"
 
@@ -92,7 +94,8 @@ class DatabaseSink(WriteAheadSink):
     _connection: Any = None
 
     def open(self, config: dict[str, Any], context: "TopologyContext") -> None:
-        """Read the settings; ComponentError if they are wrong. It connects for its first commit."""
+        """Read the settings; ComponentError if invalid. The connection is opened by the first
+        commit."""
         self._module = _driver(self._name, config.get(MODULE, self.module))
         self._arguments = config.get(CONNECT, self.connect_arguments)
         style = self._module.paramstyle
@@ -135,8 +138,8 @@ class DatabaseSink(WriteAheadSink):
         self._declared = self.types_of_inputs(context) if self._dialect is not None else {}
 
     def _problem_of_schema(self) -> str:
-        """What keeps the table from its columns; empty if nothing does, or if it is not known: a
-        database that is away is told of when it is to be written."""
+        """Problem of the table's columns; empty if none or unknown: an unreachable database is
+        reported at the first write."""
         try:
             self._read_columns()
         except Exception:
@@ -186,8 +189,8 @@ class DatabaseSink(WriteAheadSink):
         return f"another run has written into {self._table}"
 
     def _last_run(self) -> int | None:
-        """The number of the run that has written last; None if there is none, or it is not known:
-        a database that is away is told of when it is to be written."""
+        """Id of the run that wrote last; None if none or unknown: an unreachable database is
+        reported at the first write."""
         try:
             self._connection = self._connection or self._prepared_connection()
             cursor = self._connection.cursor()
@@ -209,7 +212,7 @@ class DatabaseSink(WriteAheadSink):
         return list(config.get(COLUMNS, self.columns) or self.fields_of_inputs(context))
 
     def _common_fields(self, context: Any) -> list[str]:
-        """Of its inputs; none if these differ."""
+        """Fields of the inputs; empty if the inputs differ."""
         with suppress(ComponentError):
             return self.fields_of_inputs(context)
         return []
@@ -255,8 +258,7 @@ class DatabaseSink(WriteAheadSink):
         return [row for at, row in enumerate(transaction) if at not in problems]
 
     def _columns_for(self, rows: Sequence[Any]) -> list[DatabaseColumn | None]:
-        """The column of each name, or that which is to be made of it; None as long as its type is
-        not known."""
+        """The column of each name, existing or to be created; None while the type is unknown."""
         assert self._dialect is not None, "columns of an unknown database"
         columns = []
         for at, name in enumerate(self._names):
@@ -283,8 +285,8 @@ class DatabaseSink(WriteAheadSink):
         return ""
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
-        """Write the rows and the number in one transaction, unless the number is there. Rows that
-        the database refuses are left out, each told and counted; the others are written."""
+        """Write rows and number in one transaction, unless the number exists. Rejected rows are
+        left out, reported and counted."""
         if not prepared:
             return
         self.check_target()
@@ -302,7 +304,7 @@ class DatabaseSink(WriteAheadSink):
     def _write(
         self, statement: str, rows: Sequence[Any], transaction_id: TransactionId
     ) -> dict[int, str]:
-        """All at once, or without those that are refused: these, by their positions."""
+        """Write all rows in one statement; after an error, bisect the rows at the positions."""
         cursor, is_at_end = self._connection.cursor(), False
         try:
             if not self._take_number(cursor, transaction_id):
@@ -345,7 +347,8 @@ class DatabaseSink(WriteAheadSink):
         return refused
 
     def _is_of_rows(self, error: Exception, is_at_end: bool) -> bool:
-        """Whether a transaction may succeed without some of its rows, and it can be found which."""
+        """Whether the driver allows a transaction without its bad rows, and bad rows can be
+        found."""
         if is_at_end and self._module.__name__ not in DEFERRING:
             return False
         return cause_of(error, self._module) is not Cause.OTHER
@@ -360,7 +363,7 @@ class DatabaseSink(WriteAheadSink):
         self._note_run(cursor)
 
     def _statement_for(self, rows: Sequence[Any]) -> tuple[str, Sequence[Any]]:
-        """What writes rows, and the values for it; columns that are to be made are made."""
+        """The writer of rows and the row values; creates missing columns."""
         if self._statement is not None:
             return self._statement, rows
         if self._dialect is None:
@@ -379,7 +382,7 @@ class DatabaseSink(WriteAheadSink):
             return columns
         self._read_columns()
         columns = self._columns_for(rows)
-        # They fitted what this instance was to make; another one may have made another column.
+        # The values fit the planned columns; a second instance may have created different columns.
         if problem := next(
             (why for row in rows if (why := self._problem_of_row(columns, row))), ""
         ):
@@ -411,7 +414,7 @@ class DatabaseSink(WriteAheadSink):
             self._read_columns()
             if self._column(name) is None:
                 raise
-            # Another instance has added it at the same moment.
+            # A second instance has added the column concurrently.
 
     def _prepared_connection(self) -> Any:
         connection = self.connect()
@@ -435,7 +438,8 @@ class DatabaseSink(WriteAheadSink):
                 connection.rollback()
 
     def _take_number(self, cursor: Any, transaction_id: TransactionId) -> bool:
-        """Note the number, within the transaction; False if it or a later one is there already."""
+        """Record the number within the transaction; False if the number or a later number
+        exists."""
         at = self._placeholder
         writer, number = transaction_id.writer, transaction_id.number
         # The write comes first: it waits for another one's transaction to end.

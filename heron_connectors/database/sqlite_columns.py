@@ -1,5 +1,5 @@
-"""Columns of sqlite, which converts a value to its column's type where that looks alike: such a
-value is refused, as it would come back as another one."""
+"""Columns of sqlite. sqlite converts a value to the column's type where possible: a value that
+would change is rejected."""
 
 import os
 import re
@@ -16,20 +16,20 @@ from heron_connectors.database.columns import (
 
 LEAST = -(1 << 63)
 STRICT_SINCE = (3, 37)
-"""The version that has STRICT tables, and the pragma that tells them."""
+"""First version with STRICT tables, and with the pragma that reports them."""
 _NUMBER = re.compile(r"[ \t-\r]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t-\r]*", re.ASCII)
-"""A text of which a column of numbers makes one."""
+"""A text that a numeric column converts to a number."""
 _TEXT, _NUMERIC, _REAL, _ANY = "text", "numeric", "real", "any"
 _STRICT: Mapping[str, Any] = {
     "int": int, "integer": int, "real": (int, float), "text": (str, date), "blob": bytes,
     "any": object,
 }  # fmt: skip
-"""What a STRICT table takes as it is."""
+"""Types stored unchanged by a STRICT table."""
 
 
 def file_of(arguments: Any) -> str:
-    """The path of the database that is connected to by these arguments; empty if it is in memory,
-    or said in another form."""
+    """Path of the database in the connect arguments; empty for memory, or for any other form of
+    arguments."""
     if isinstance(arguments, dict):
         first = "" if arguments.get("uri") else arguments.get("database", "")
     elif isinstance(arguments, (list, tuple)):
@@ -44,7 +44,7 @@ class Sqlite:
     """See `Dialect`."""
 
     def columns(self, cursor: Any, table: str) -> list[DatabaseColumn]:
-        """Those of a table; none if there is no table."""
+        """The columns of a table; empty without a table."""
         schema, _, name = table.rpartition(".")
         is_strict = False
         if sqlite3.sqlite_version_info >= STRICT_SINCE:
@@ -85,7 +85,7 @@ class Sqlite:
         return ""
 
     def value(self, column: DatabaseColumn, value: Any) -> Any:
-        """The driver takes it as it is."""
+        """The driver accepts the value unchanged."""
         return value
 
     def kind_of(self, declared: str | None, values: Sequence[Any]) -> str | None:

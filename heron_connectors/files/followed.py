@@ -1,8 +1,8 @@
-"""Which file is which: a file that is followed is known again whatever its name is meanwhile.
+"""Identity of a followed file, independent of the current name.
 
-An inode says it, and a mark: a hash of what the file had at its beginning and at its end when it
-was seen last. An inode is used again for another file, and a file that is copied and emptied has
-its lines under another inode; the mark tells both.
+A file is identified by inode and mark: a hash of the file's start and of its last known end.
+Inodes are reused for new files, and copytruncate moves lines to a new inode; the mark detects
+both.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ HASH_BYTES = 8
 
 @dataclass(slots=True)
 class FileMark:
-    """What a file had up to a byte of it."""
+    """Content of a file up to a byte offset."""
 
     byte: int = 0
     hash: str = ""
@@ -30,7 +30,7 @@ class FileMark:
         return self.byte == 0 or mark_of(descriptor, self.byte) == self
 
     def fits_file(self, path: str) -> bool:
-        """Whether a file has that; not if it is gone."""
+        """Whether a file matches the mark; False for a missing file."""
         try:
             with open(path, "rb") as file:
                 return self.fits(file.fileno())
@@ -50,7 +50,7 @@ def mark_of(descriptor: int, byte: int) -> FileMark:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One of the files that have, or had, a name."""
+    """A file that has, or had, the followed name."""
 
     path: str
     inode: int
@@ -59,8 +59,8 @@ class Generation:
 
 
 def rotated(path: str) -> list[Generation]:
-    """The files beside it that have its name and something behind it, and are not compressed: in
-    the order in which they were written, by their numbers if all have one (.2 before .1)."""
+    """Uncompressed siblings named like the file plus a suffix, in order of writing: by number if
+    all have a number (.2 before .1)."""
     if is_compressed(path):
         return []  # what is compressed is known by the end of its name
     folder, name = os.path.split(path)
@@ -75,7 +75,7 @@ def rotated(path: str) -> list[Generation]:
 
 
 def generation(path: str) -> Generation | None:
-    """A file; None if there is none of this name now."""
+    """The file with the name, or None."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -85,8 +85,8 @@ def generation(path: str) -> Generation | None:
 
 
 def generations(path: str) -> list[Generation] | None:
-    """Those that were rotated, oldest first, and the one of the name, if it is there; None while
-    they are being renamed, as one may be missing then."""
+    """Rotated files, oldest first, and the current file if present; None during a rename, when a
+    file may be missing."""
     first, second = _generations(path), _generations(path)
     names = [[(each.path, each.inode) for each in some] for some in (first, second)]
     return second if names[0] == names[1] else None
@@ -105,8 +105,7 @@ def is_rotation_of(path: str, other: str) -> bool:
 def following(
     found: list[Generation], inode: int, changed_ns: int
 ) -> tuple[Generation | None, bool]:
-    """(the file behind one of this inode, written last at this time; whether that one is among
-    those that were found)."""
+    """(the file written after the file of the inode and time; whether the latter was found)."""
     inodes = [each.inode for each in found]
     if inode in inodes:
         return next(iter(found[inodes.index(inode) + 1 :]), None), True

@@ -46,8 +46,8 @@ PARTITION_BY = "parquet.partition.by"
 ID_FIELD = "parquet.id.field"
 """Config key: a field with an id for each row (int, str or bytes), which is then written once."""
 TYPES = "parquet.types"
-"""Config key: {field: Arrow's or SQL's name of a type}; without it, a field has the type that its
-stream declares, or else that of its values in each file."""
+"""Config key: {field: type name of Arrow or SQL}; default: the type declared by the stream, or
+else derived from the values of each file."""
 ROWS_PER_FILE = "parquet.rows.per.file"
 """Config key: so many rows, over all partitions, are committed at once (100000)."""
 SCHEMA_MODE = "parquet.schema.mode"
@@ -65,11 +65,11 @@ RETRY_SECS = 1.0
 
 @dataclass(slots=True)
 class _Part:
-    """What waits for its commit in one partition."""
+    """Rows of one partition that wait for a commit."""
 
     rows: list[Row] = field(default_factory=list)
     tuples: list[tuple[Any, int]] = field(default_factory=list)
-    """(tuple, position of its row); those of one id share a row."""
+    """(tuple, position of its row); tuples with equal ids share a row."""
     ids: list[Id] = field(default_factory=list)
     """Of each row, if there are ids."""
     values: list[Row] = field(default_factory=list)
@@ -128,8 +128,8 @@ class ParquetSink(PartFileSink):
         self._clear()
 
     def _known_types(self) -> dict[str, Any]:
-        """The types of the columns of the files that are there; ComponentError if those of this run
-        do not go with them."""
+        """Column types of the existing files; ComponentError if incompatible with the run's
+        types."""
         known: dict[str, Any] = self._files.schema()
         problem = schema_problem(self._mode, SCHEMA_MODE, known, self._types, self._columns)
         if problem:
@@ -147,9 +147,9 @@ class ParquetSink(PartFileSink):
 
     def _clear(self) -> None:
         self._parts: dict[str, _Part] = {}
-        """By the folder: values that have the same one, 1 and "1", have one file."""
+        """Pending rows by folder: values with equal folders, such as 1 and "1", share a file."""
         self._waiting: dict[Id, tuple[str, int]] = {}
-        """id -> where its row waits"""
+        """id -> pending row"""
         self._rows = 0
 
     def _wrong(self, text: str) -> ComponentError:
@@ -171,13 +171,13 @@ class ParquetSink(PartFileSink):
             )
 
     def output_of_another_run(self, run: str) -> str:
-        """With ids it knows which rows are there, whoever has written them."""
+        """With ids, existing rows are known, regardless of their writer."""
         return "" if self._id_field is not None else super().output_of_another_run(run)
 
     # --- taking rows -----------------------------------------------------------------------------
 
     def process(self, tup: Any) -> None:
-        """Take a row; it is acked when its file is committed."""
+        """Add a row; the tuple is acked when the file is committed."""
         if self._batch is not None:
             self._keep(tup.values)
             self.ack(tup)
@@ -203,13 +203,13 @@ class ParquetSink(PartFileSink):
             self._commit()
 
     def _open(self) -> None:
-        """Before the first row: take the lock, learn which ids there are."""
+        """Before the first row: take the lock and read the existing ids."""
         if self._is_open:
             return
         try:
             self._files.lock()
         except ComponentError as error:
-            # Somebody else's lock is no fault of this tuple: the process ends and tries again.
+            # A lock held by another process is not the tuple's fault: the process ends and retries.
             self.delegate.call_soon(partial(self.delegate.leave, str(error)))
             raise
         if self._id_field is not None:
@@ -247,7 +247,7 @@ class ParquetSink(PartFileSink):
             self.delegate.call_later(secs, partial(self._roll, window))
 
     def _roll(self, window: int) -> None:
-        """A timer is over: commit, if what it was set for still waits."""
+        """Timer: commit if the rows of the timer are still pending."""
         if window == self._window and self._parts:
             self._commit()
 
@@ -309,7 +309,7 @@ class ParquetSink(PartFileSink):
         return ""
 
     def _add(self, where: str, table: Any) -> str:
-        """Write a file, if there is something in it; returns what kept it from that."""
+        """Write a file of the pending rows, if any; returns the error, or None."""
         try:
             if table.num_rows:
                 self._files.add(where, file_of(table))
@@ -329,7 +329,7 @@ class ParquetSink(PartFileSink):
                 raise ComponentError(error)
 
     def close(self) -> None:
-        """Commit the rest, let others write."""
+        """Commit the remaining rows and release the lock."""
         if self._is_open:
             self._commit()
             self._is_open = False
@@ -338,14 +338,14 @@ class ParquetSink(PartFileSink):
     # --- engines of batches: heron_api.batch_aware.BatchAware ---------------------------
 
     def begin_batch(self, batch_id: int) -> None:
-        """The rows that come now are those of this batch."""
+        """Start of a batch: later rows belong to the batch."""
         super().begin_batch(batch_id)
         self._batch = batch_id
         self._clear()
 
     def end_batch(self) -> None:
-        """Commit them under the batch's name; ComponentError if that fails: nothing of it may
-        count then. A row that does not fit is left out, told and counted."""
+        """Commit the rows under the batch's name; ComponentError on failure, which voids the
+        batch. Invalid rows are left out, reported and counted."""
         assert self._batch is not None, "end_batch without begin_batch"
         tables = {}
         for folder, part in self._parts.items():

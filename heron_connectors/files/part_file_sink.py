@@ -1,4 +1,4 @@
-"""What two-phase sinks that write part files have in common."""
+"""Common base of two-phase sinks that write part files."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ the topology is restored."""
 
 
 class PartTransaction:
-    """The files of a transaction, of which nobody sees any, and what waits for the next ones."""
+    """Hidden files of a transaction, and items pending for the next files."""
 
     __slots__ = ("buffer", "pending", "size")
 
@@ -27,7 +27,7 @@ class PartTransaction:
         self.clear()
 
     def clear(self) -> None:
-        """What waited is in files."""
+        """The pending items are written to files."""
         self.buffer: dict[Any, list[Any]] = {}
         """Of each partition what waits, in order."""
         self.size = 0
@@ -38,7 +38,7 @@ class PartFileSink(TwoPhaseSink):
 
     _files: PartFiles
     _buffer_size: int
-    """A file is written when what waits has this size."""
+    """Pending size at which a file is written."""
     folder_key: str
     """The config key that a user has named the folder by."""
 
@@ -54,7 +54,7 @@ class PartFileSink(TwoPhaseSink):
         """What `contents` gave last is in files."""
 
     def unknown_output(self) -> str:
-        """Files of the same name that are there."""
+        """Mark the latest `contents` as written."""
         number = self._files.number_of_files()
         return f"{self._files.folder} has {number} files of another run of it" if number else ""
 
@@ -92,7 +92,8 @@ class PartFileSink(TwoPhaseSink):
         return ""
 
     def _flush(self, transaction: PartTransaction) -> None:
-        """All that waits is in files on return; nothing has changed if it raises."""
+        """On return all pending items are in files; an exception leaves the transaction
+        unchanged."""
         if not self._files.is_locked:
             self._lock()
             self._files.discard_others(self._kept)
@@ -116,7 +117,7 @@ class PartFileSink(TwoPhaseSink):
     def pre_commit(
         self, transaction: PartTransaction, transaction_id: TransactionId
     ) -> list[list[str]]:
-        """Write what waits; the names are what `commit` needs."""
+        """Write the pending items; the returned names are the input of `commit`."""
         if absent := self._files.absent(transaction.pending):
             self.leave(
                 f"{absent} was removed before its checkpoint was complete; the sink writes "
@@ -149,6 +150,6 @@ class PartFileSink(TwoPhaseSink):
         self._kept = [name for files in prepared for _, name, _ in files]
 
     def close(self) -> None:
-        """Let others write."""
+        """Record the hidden files to keep: all others are removed when the folder is locked."""
         super().close()
         self._files.unlock()

@@ -1,19 +1,19 @@
-"""Files that one writer adds to a folder, each whole or not there.
+"""Part files in a folder: each file of a writer appears complete or not at all.
 
     FOLDER/day=2013-01-01/part-sink-00000-00000007-WRITER-0000.parquet the 8th, by rename
     FOLDER/day=2013-01-01/part-sink-00000-batch-000000012-RUN.parquet  of batch 12 (batch engines)
     FOLDER/day=2013-01-01/part-sink-00000-00000004-WRITER-0000.parquet of checkpoint 4
     FOLDER/day=2013-01-01/.part-sink-00000-RANDOM.BORN.pending         before that completes
     FOLDER/day=2013-01-01/.part-sink-00000-….parquet.RANDOM.BORN.tmp   being written
-    FOLDER/.part-sink-00000.lock                                       held by who writes
+    FOLDER/.part-sink-00000.lock                                       held by the writer
 
-A name has the component, its instance, a number, and the writer, which is one process: of two that
-write, the one that was frozen and the one that replaced it, neither overwrites the other's file.
-RUN is the engine's checkpoint: a batch that is repeated replaces its files, and no other run's.
-BORN is when the process began. A process removes what older ones have left, never what a younger
-one is writing. It may write as long as it has the lock (folder_lock.py). It looks once its file is
-written under a hidden name and before it renames it, and a replacement removes hidden files once it
-has the lock: so nothing of a process that was replaced appears after that.
+A name consists of component, instance, number and writer. The writer is one process, so a
+suspended process and its replacement never overwrite each other's files. RUN is the engine's
+checkpoint: a repeated batch replaces its files, and never files of a different run. BORN is the
+start time of the process. A process removes files left by older processes, never files of a
+younger process. Writing requires the lock (folder_lock.py). The lock is checked between writing
+under a hidden name and renaming, and a replacement removes hidden files once it has the lock: so
+a replaced process cannot publish files afterwards.
 """
 
 import os
@@ -86,13 +86,14 @@ class PartFiles:
 
     @property
     def is_locked(self) -> bool:
-        """Whether this process has taken the lock; it may have lost it since."""
+        """Whether the process has taken the lock, which may be lost since."""
         return self._lock.is_taken
 
     def lock(self) -> None:
-        """Be the only process that writes under this name, and remove what an older one left.
+        """Become the only writer of the name, and remove files left by an older process.
 
-        ComponentError if another topology does, Superseded if a younger process of this one does.
+        ComponentError if the lock belongs to a different topology, Superseded if to a younger
+        process.
         """
         self._lock.take()
         self._number = 1 + self._tidy()
@@ -102,7 +103,7 @@ class PartFiles:
         return self._lock.last_run()
 
     def unlock(self) -> None:
-        """Let others write."""
+        """Remove unfinished files; returns the highest number of the finished files."""
         self._lock.release()
 
     def _tidy(self) -> int:
@@ -119,7 +120,7 @@ class PartFiles:
         return highest
 
     def _may_remove(self, name: str) -> bool:
-        """Whether a hidden file is this writer's, and not of a process younger than this one."""
+        """Whether a hidden file belongs to the writer, and not to a younger process."""
         if not name.startswith(f".{self._writer}-"):
             return False
         born = name.split(".")[-2]  # of previous versions it is something else
@@ -162,13 +163,13 @@ class PartFiles:
     # --- committed by a checkpoint ----------------------------------------------------------------
 
     def add_pending(self, where: str, data: Any) -> PendingFile:
-        """A file that nobody sees yet, in folder `where`; OSError if that fails."""
+        """A hidden file in folder `where`; OSError on failure."""
         name = self._hidden(f"{self._writer}-{secrets.token_hex(PENDING_BYTES)}", PENDING)
         write_synced(os.path.join(self.folder, where, name), [data])
         return [where, name]
 
     def named(self, pending: Sequence[PendingFile], transaction: str) -> list[list[str]]:
-        """What `publish` takes: the files with the names that they will have."""
+        """Argument of `publish`: the files with their final names."""
         for folder in {os.path.join(self.folder, where) for where, _ in pending}:
             sync_folder(folder)
         return [
@@ -177,15 +178,16 @@ class PartFiles:
         ]
 
     def absent(self, pending: Iterable[PendingFile]) -> str:
-        """The name of a pending file that somebody has removed; empty if all are there."""
+        """The name of a missing pending file; empty if all are present."""
         paths = (os.path.join(self.folder, where, name) for where, name in pending)
         return next((path for path in paths if not os.path.exists(path)), "")
 
     def publish(self, named: Iterable[Sequence[str]]) -> list[str]:
-        """Let files be seen, those that are not yet; returns those that are not there at all.
+        """Publish files not yet published; returns missing files.
 
-        Superseded if another process has taken over. Without the lock it is what a checkpoint has
-        brought, which is to be seen whoever is first."""
+        Superseded if a replacement has taken over. Without the lock the files belong to a
+        completed checkpoint, and may be published by any process.
+        """
         self._lock.check()
         absent, folders = [], set()
         for where, name, final in named:
@@ -206,8 +208,8 @@ class PartFiles:
             remove(os.path.join(self.folder, where, name))
 
     def discard_others(self, kept: Iterable[str]) -> None:
-        """No pending file of this writer will be seen but those of the names `kept`, and what a
-        younger process than this one has written."""
+        """Remove the writer's pending files, except the names in `kept` and files of a younger
+        process."""
         known = set(kept)
         for folder, name in self._names():
             if name.endswith(PENDING) and name not in known and self._may_remove(name):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FOLDER = "file.folder"
 """Config key: where the files go, relative to the directory where the topology is started."""
 FORMAT = "file.format"
-"""Config key: text or json; by default text for tuples of one field, json for all others."""
+"""Config key: text or json; default: text for tuples of one field, else json."""
 BYTES_PER_FILE = "file.bytes.per.file"
 """Config key: a file is written when so many bytes wait for it (16 MiB)."""
 LINES_PER_FILE = "file.lines.per.file"
@@ -48,8 +48,7 @@ class FileSink(PartFileSink):
     commit_tuples = 100_000
 
     def open(self, config: dict[str, Any], context: "TopologyContext") -> None:
-        """Read the settings; ComponentError if they are wrong. The folder is made when it
-        begins."""
+        """Read the settings; ComponentError if invalid. The folder is created at the start."""
         folder = config.get(FOLDER, self.folder)
         if folder is None:
             raise ComponentError(
@@ -101,7 +100,7 @@ class FileSink(PartFileSink):
         self.ack(tup)
 
     def write(self, transaction: PartTransaction, tup: "Tuple") -> None:
-        """Let a line wait for its file."""
+        """Add a line to the pending lines."""
         line = self._checked_line(tup)
         self.keep(transaction, "", line, len(line) + 1)
 
@@ -115,18 +114,18 @@ class FileSink(PartFileSink):
         return line
 
     def contents(self, buffer: dict[Any, list[Any]]) -> Mapping[str, Any]:
-        """The lines that wait."""
+        """The pending lines."""
         return {where: b"".join(each + b"\n" for each in lines) for where, lines in buffer.items()}
 
     # --- engines of batches: heron_api.batch_aware.BatchAware ---------------------------
 
     def begin_batch(self, batch_id: int) -> None:
-        """The lines that come now are those of this batch."""
+        """Start of a batch: later lines belong to the batch."""
         super().begin_batch(batch_id)
         self._batch = batch_id, PartTransaction()
 
     def end_batch(self) -> None:
-        """Commit them under the batch's name; ComponentError if that fails."""
+        """Commit the lines under the batch's name; ComponentError on failure."""
         assert self._batch is not None, "end_batch without begin_batch"
         batch, transaction = self._batch
         is_replay = self._last_batch is None or batch != self._last_batch + 1

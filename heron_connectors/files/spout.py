@@ -25,7 +25,7 @@ PATH = "library.file.path"
 """Config key: a file, a folder or a glob pattern, relative to the directory where the topology is
 started. Files that end with .gz, .bz2, .xz and .zst are read as what is compressed in them."""
 ENCODING = "library.file.encoding"
-"""Config key: the file's (utf-8): one whose line ends are single bytes, such as latin-1."""
+"""Config key: encoding of the files (utf-8); line ends must be single bytes, as in latin-1."""
 FOLLOW = "library.file.follow"
 """Config key: true to go on with lines and files that are added, as `tail -F` does with a file that
 is rotated; the spout never finishes then."""
@@ -52,7 +52,7 @@ class FileSpout(Spout, StatefulComponent):
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
-        """What can be told before it starts: its file is missing."""
+        """Checks before the start: missing files."""
         path = config.get(PATH, cls.path)
         if path is None or not runs_here or config.get(FOLLOW, cls.follow):
             return None
@@ -63,7 +63,7 @@ class FileSpout(Spout, StatefulComponent):
         self._state = stateful_state
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
-        """Open the file where it was left; ComponentError if there is none."""
+        """Open the file at the saved position; ComponentError for a missing file."""
         path = config.get(PATH, self.path)
         if path is None:
             raise ComponentError(
@@ -95,7 +95,7 @@ class FileSpout(Spout, StatefulComponent):
         self._known = {each.position.path for each in self._files}
         if not self._files and not self._follows and not files_of(self._path):
             raise ComponentError(f"{path} cannot be read: No such file or directory")
-        # Under EFFECTIVELY_ONCE the position says it all: what fails then comes from there.
+        # Under EFFECTIVELY_ONCE the position is sufficient: failed lines are read again.
         mode = config.get(keys.RELIABILITY_MODE)
         self._tracked = mode not in (keys.ATMOST_ONCE, keys.EFFECTIVELY_ONCE)
         self._pending: dict[Any, str] = {}
@@ -122,15 +122,14 @@ class FileSpout(Spout, StatefulComponent):
         return TextFile(ReadPosition(path, *position), self._follows, *share)
 
     def _oldest(self, path: str) -> int:
-        """The inode of the file with which one that is followed begins: the first that was rotated,
-        as a topology that is restarted from its beginning may find its first lines there; else
-        0."""
+        """Inode of the first file of a followed name: the oldest rotated file, because a
+        topology restarted from the beginning may find its first lines in that file; else 0."""
         older = rotated(path)
         return older[0].inode if older else 0
 
     def _restore(self, saved: dict[str, Any]) -> None:
         files = saved.get("files")
-        if files is None:  # of versions that read one file only
+        if files is None:  # in versions for a single file
             files = [[self._path, saved["line"], saved["byte"], 0]]
         for each in self._files:
             each.close()
@@ -140,7 +139,7 @@ class FileSpout(Spout, StatefulComponent):
         self._failed.add(self._pending)
 
     def pre_save(self, checkpoint_id: Any) -> None:
-        """The positions, and the lines before them that are not acked."""
+        """The positions, and earlier lines not yet acked."""
         left = self._files if self._follows else self._files[self._at :]
         for file in left:
             file.remember()
@@ -173,7 +172,8 @@ class FileSpout(Spout, StatefulComponent):
             self.emit([line])
 
     def _next_line(self) -> bytes | None:
-        """Of the file that is read, or of the next one that has any; None if none has."""
+        """The next line of the current file, or of the next file with lines; None if no lines
+        are left."""
         for _ in range(len(self._files)):
             if self._at < len(self._files) and (data := self._line_of(self._at)) is not None:
                 return data
@@ -196,7 +196,7 @@ class FileSpout(Spout, StatefulComponent):
         return data
 
     def _poll(self) -> None:
-        """Every second: files that were rotated, and new ones."""
+        """Every second: detect rotated and new files."""
         now = time.monotonic()
         if now < self._poll_at:
             return
@@ -209,7 +209,7 @@ class FileSpout(Spout, StatefulComponent):
             self._known.add(path)
 
     def _decoded(self, data: bytes, position: ReadPosition) -> str:
-        """ComponentError for a line that is no text, which is left out."""
+        """ComponentError for a line that cannot be decoded and is left out."""
         if position.line == 1 and lookup(self._encoding).name == "utf-8":
             data = data.removeprefix(BOM_UTF8)
         try:
@@ -249,10 +249,10 @@ class FileSpout(Spout, StatefulComponent):
 
 
 def files_of(path: str) -> list[str]:
-    """The files that a path names: itself, all below a folder, or those that a pattern fits."""
+    """The files of a path: the file, all files below a folder, or matches of a pattern."""
     return [path] if os.path.isfile(path) else FileTable(path).files()
 
 
 def _id_of(saved: Any) -> Any:
-    """A tuple's id, as it was before it was saved."""
+    """A tuple's id, restored from its saved form."""
     return tuple(saved) if isinstance(saved, list) else saved

@@ -1,9 +1,9 @@
-"""Lines of files: of one that is compressed, of one that grows and is rotated, from where it was.
+"""Lines of files from a saved position: compressed files, and followed files with rotation.
 
-A file that is followed is known by its inode and by what it had (followed.py): when its name stands
-for another file, it is read to its end, then those that were rotated since, then the one of its
-name. One that does not have any more what it had was emptied, or is another file with its inode: a
-copy of what it was is read to its end, then the file from its beginning.
+A followed file is identified by inode and content (followed.py). When the name moves to a new
+file, the old file is read to its end, then files rotated since, then the file with the name. A
+file whose earlier content is missing was truncated, or reuses the inode: a copy of the old
+content is read to its end, then the file from its start.
 """
 
 import lzma
@@ -41,13 +41,13 @@ class ReadPosition:
 
     path: str
     line: int = 0
-    """Lines read so far, those of the files before it included that had its name."""
+    """Lines read so far, including earlier files of the name."""
     byte: int = 0
     """Where the next one begins, in what is compressed, too."""
     inode: int = 0
-    """Of one that is followed: which file that is; 0 for none yet."""
+    """Identity of a followed file; 0 before the first file."""
     mark_byte: int = 0
-    """How many bytes the file had, compressed ones as they are, when it was seen last."""
+    """Last known size of the file in bytes, compressed if the file is."""
     mark: str = ""
     """A hash of them (followed.py)."""
     changed_ns: int = 0
@@ -67,14 +67,14 @@ class TextFile:
         self._is_at_end = False
         """Whether the newest attempt has found nothing behind the position."""
         self._seen: Generation | None = None
-        """The file as it was when it was at its end, or was looked at."""
+        """Status of the file at its last end or check."""
         self._cut: Generation | None = None
-        """A compressed file that ended in the middle of what is compressed, as it was then."""
+        """Status of a compressed file that ended within a compressed block."""
         self._is_gone = False
         """Whether the newest look has not found the file that is read under any name."""
 
     def next(self) -> bytes | None:
-        """The next line without its end; None at the end of what is there now. UnreadableFile."""
+        """The next line without its line end; None at the current end. UnreadableFile."""
         try:
             while (line := self._next()) is not None:
                 if (self.position.line - 1) % self._step == self._first:
@@ -167,21 +167,21 @@ class TextFile:
             self._file = None
 
     def __del__(self) -> None:
-        """Whoever read it is gone."""
+        """The previous reader has ended."""
         self.close()
 
     # --- files that are followed ------------------------------------------------------------------
 
     def poll(self) -> None:
-        """At the end of what is there: go on with the next file, if this one was rotated, or with a
-        copy of it or from its beginning, if it was emptied."""
+        """At the current end: continue with the next file after a rotation, or after a
+        truncation with a copy or from the start."""
         if self._file is None or not self._is_at_end:
             return
         before = self._seen
         if not self.remember():
             self._begin_again()
         elif self._is_compressed and self._seen != before:
-            self.close()  # there is more of it, which another decompressor reads
+            self.close()  # a second compressed stream follows, which needs a new decompressor
         elif (following_file := self._next_generation()) is not None:
             self._go_on(following_file)
         else:
@@ -195,8 +195,8 @@ class TextFile:
             self._is_gone = self._own().inode not in [each.inode for each in found]
 
     def remember(self) -> bool:
-        """Note what the file has, if it is open: by that it is known again. False if it does not
-        have any more what was noted."""
+        """Record size and hash of the open file, for later identification. False if earlier
+        content is missing."""
         if self._file is None or not self._follows:
             return True
         own, position = self._own(), self.position
@@ -209,7 +209,7 @@ class TextFile:
         return True
 
     def _least_size(self) -> int:
-        """Of a file that has what was read of it."""
+        """Status of a file whose content up to the position is unchanged."""
         return 0 if self._is_compressed else self.position.byte
 
     def _mark(self) -> FileMark:
@@ -256,7 +256,7 @@ class TextFile:
         self._seen, self._cut, self._is_gone = None, None, False
 
     def _copy(self, but: int = 0) -> Generation | None:
-        """A file beside this one that has what was read of it: a copy, the newest first."""
+        """A sibling with the content read so far: a copy, the newest first."""
         mark = self._mark()
         if not mark.byte:
             return None
@@ -265,8 +265,8 @@ class TextFile:
         return next((each for each in found if mark.fits_file(each.path)), None)
 
     def _next_generation(self) -> Generation | None:
-        """The file behind this one, if this one is over: the one that has its name counts when
-        something was written into it, as the writer may write into this one until then."""
+        """The next file, if the current file is finished: the file with the name counts once it
+        has content, because the writer may still use the current file until then."""
         known_generations, own = generations(self.position.path), self._own()
         if known_generations is None:
             return None
@@ -278,7 +278,7 @@ class TextFile:
 
     def _go_on(self, next_file: Generation) -> None:
         assert self._file is not None, "it is open"
-        if self._file.readline() == b"":  # it was over before this
+        if self._file.readline() == b"":  # finished earlier
             self.close()
             self._begin(next_file.inode)
         else:

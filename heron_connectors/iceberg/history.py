@@ -1,4 +1,4 @@
-"""What the snapshots of an Iceberg table say of those who have written them."""
+"""Writers of an Iceberg table, according to its snapshots."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,22 +10,22 @@ from heron_core.errors import ComponentError
 WRITER, NUMBER = "heronpy.writer", "heronpy.number"
 """In the summary of a snapshot: the id of the transaction that it has."""
 REPLACE = "replace"
-"""The operation of a snapshot that has the rows of its parent in other files: a compaction's."""
+"""Operation of a snapshot that rewrites its parent's rows in new files: a compaction."""
 EMPTY, AWAY = 0, -1
 """In place of a snapshot's id: the table had none; it was not seen."""
 
 
 def summary_of(run: str, transaction_id: TransactionId) -> dict[str, str]:
-    """What a snapshot says of its transaction."""
+    """Transaction entry of a snapshot."""
     return {RUN: run, WRITER: transaction_id.writer, NUMBER: str(transaction_id.number)}
 
 
 def has_transaction(
     table: Any, transaction_id: TransactionId, base: int, *, must_know: bool
 ) -> bool:
-    """Whether a snapshot of the table has a transaction of this writer with this number, or a later
-    one; all of them are behind the snapshot `base`. ComponentError if the snapshots that would show
-    it are gone; with `must_know` false it is taken as not there then."""
+    """Whether a snapshot has the writer's transaction with the number, or a later transaction;
+    only snapshots after `base` are read. ComponentError if needed snapshots have expired; with
+    `must_know` false they count as absent."""
     oldest = None
     for snapshot in _newest_first(table):
         if snapshot.snapshot_id == base:
@@ -44,7 +44,7 @@ def has_transaction(
 
 
 def refused_before(table: Any, transaction_id: TransactionId) -> dict[int, str]:
-    """Position -> why, of the rows of a transaction that a snapshot has, which it was without."""
+    """Position -> reason, for the rows left out of a committed transaction."""
     for snapshot in _newest_first(table):
         if (found := noted_in(_said(snapshot).get(REFUSED), transaction_id)) is not None:
             return found
@@ -60,7 +60,7 @@ def _is_first(snapshot: Any) -> bool:
 
 
 def rows_of_other_runs(table: Any, run: str) -> int:
-    """Rows in the table; 0 if the newest change of them was this run's."""
+    """Rows in the table; 0 if the newest change is the run's own."""
     newest = table.current_snapshot()
     changes = (each for each in _newest_first(table) if _operation(each) != REPLACE)
     last = next(changes, None)
@@ -70,7 +70,7 @@ def rows_of_other_runs(table: Any, run: str) -> int:
 
 
 def _newest_first(table: Any) -> Iterator[Any]:
-    """The snapshots from the current one back, as far as they are there."""
+    """The snapshots from the current snapshot backwards, as far as present."""
     by_id = {each.snapshot_id: each for each in table.snapshots()}
     snapshot = table.current_snapshot()
     while snapshot is not None:

@@ -1,4 +1,4 @@
-"""How an Iceberg table is divided: what a config says of a new one, which rows have no place."""
+"""Partitions of an Iceberg table: the config of a new table, and rows without a valid partition."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """One part of a table's division."""
+    """A partition field of a table."""
 
     name: str
     """Of the folders."""
@@ -48,7 +48,7 @@ def term_of(text: str) -> Term:
 
 
 def divisions_of(table: Any) -> list[Division]:
-    """Those of a table that is there."""
+    """The partition fields of an existing table."""
     schema = table.schema()
     return [
         Division(
@@ -72,7 +72,7 @@ def unwritable(divisions: Iterable[Division]) -> str:
 
 
 def misplaced(divisions: Sequence[Division], fields: Sequence[str], row: Sequence[Any]) -> str:
-    """Why a row has no partition; empty if it has one."""
+    """Reason why a row has no partition; empty for a valid row."""
     for division in divisions:
         first, *others = division.field.split(".")
         value = row[fields.index(first)] if first in fields else None

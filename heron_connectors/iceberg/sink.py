@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from heron_api.topology_context import TopologyContext
 
 TABLE = "iceberg.table"
-"""Config key: NAMESPACE.TABLE; both are made if they are not there."""
+"""Config key: NAMESPACE.TABLE; both are created if missing."""
 CATALOG = "iceberg.catalog"
 """Config key: the catalog's name in pyiceberg's configuration (default)."""
 CATALOG_PROPERTIES = "iceberg.catalog.properties"
@@ -46,14 +46,14 @@ CATALOG_PROPERTIES = "iceberg.catalog.properties"
 PARTITION_BY = "iceberg.partition.by"
 """Config key: what a new table is divided by: `day`, `day(time)`, `bucket(16, id)`, ..."""
 TYPES = "iceberg.types"
-"""Config key: {field: Arrow's or SQL's name of a type}; without it, that which the stream declares,
-or that of the table, or of the values."""
+"""Config key: {field: type name of Arrow or SQL}; default: the stream's declared type, or the
+table's, or derived from values."""
 SCHEMA_MODE = "iceberg.schema.mode"
-"""Config key: what becomes of fields that the table does not have: `merge` (they become columns of
-it) or `refuse` (the sink does not begin)."""
+"""Config key: fields missing in the table: `merge` (add columns) or `refuse` (the sink does not
+start)."""
 
 STATE_KEY = "heronpy.iceberg_sink"
-"""Under it the state has the snapshot that the table was at."""
+"""State key of the table's snapshot."""
 COMMIT_ATTEMPTS = 10
 """How often a commit is started again because another writer's came first; each of them is another
 one's success. As many instances as that may commit at once. After them the commit is told as failed
@@ -105,7 +105,7 @@ class IcebergSink(TableSink):
         self._location = ""
         """Where the table is."""
         self._seen = AWAY
-        """The snapshot that the table was at when it was seen last."""
+        """Last known snapshot of the table."""
         self._saved: int | None = None
         """The same at the last checkpoint."""
         if self._is_two_phase:
@@ -120,8 +120,8 @@ class IcebergSink(TableSink):
             raise ComponentError(f"{self._name}: field {name!r}: {error}") from None
 
     def _connect(self) -> None:
-        """ComponentError if the catalog is not configured; one that is away is told of when it is
-        to be written."""
+        """ComponentError for an unconfigured catalog; an unreachable catalog is reported at the
+        first write."""
         try:
             self._loaded_catalog()
         except (ValueError, self._errors.NotInstalledError) as error:
@@ -151,7 +151,7 @@ class IcebergSink(TableSink):
         return self._catalog
 
     def problem_of_table(self) -> str:
-        """What of the table that was seen keeps rows out, in words; empty if nothing does."""
+        """Reason why the known table rejects all rows; empty if none."""
         for name in self._columns:
             if name in self._known and (why := self.unknown_type(self._known[name])):
                 return f"has a column {name!r} that cannot be written: {why}"
@@ -161,7 +161,7 @@ class IcebergSink(TableSink):
     # --- the table --------------------------------------------------------------------------------
 
     def present(self) -> Any:
-        """The newest version of the table; None if there is none."""
+        """The newest version of the table, or None."""
         try:
             table = self._loaded_catalog().load_table(self._table)
         except (self._errors.NoSuchTableError, self._errors.NoSuchNamespaceError):
@@ -180,11 +180,11 @@ class IcebergSink(TableSink):
         self._seen = EMPTY if snapshot is None else snapshot.snapshot_id
 
     def unknown_output(self) -> str:
-        """Rows that are there; the first instance looks."""
+        """Number of existing rows; checked by the first instance."""
         return self._rows_of_others("")
 
     def output_of_another_run(self, run: str) -> str:
-        """Rows that are there, if the newest ones are another run's."""
+        """Number of existing rows, if the newest were written by a different run."""
         return self._rows_of_others(run)
 
     def _rows_of_others(self, run: str) -> str:
@@ -216,7 +216,7 @@ class IcebergSink(TableSink):
             self._two_phase_state.put(STATE_KEY, self._saved)
 
     def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
-        """The rows that fit, and the snapshot that the table was at before it has them."""
+        """The valid rows, and the table's snapshot before the commit."""
         try:
             self.present()
         except Exception:
@@ -229,8 +229,8 @@ class IcebergSink(TableSink):
         return [rows, self._base_of(transaction_id)] if rows else []
 
     def _base_of(self, transaction_id: TransactionId) -> int:
-        """The latest snapshot of which it is known that the transaction is behind it: a batch, and
-        the end of the data, may be committed already when they are prepared again."""
+        """The latest snapshot known to precede the transaction: batches and the end of the data
+        may already be committed when prepared again."""
         if self.is_in_batch:
             return AWAY
         if transaction_id.number == LAST and self._saved is not None:
@@ -238,8 +238,8 @@ class IcebergSink(TableSink):
         return self._seen
 
     def problems_of(self, rows: Sequence[Any]) -> Mapping[int, str]:
-        """Rows without a value that the table requires, without a partition, and, for a new table,
-        those that leave it without columns."""
+        """Check rows for missing required values, missing partitions and, for a new table, rows
+        without any column."""
         if why := self.no_table_of(rows, [each.field for each in self._terms]):
             return dict.fromkeys(range(len(rows)), why)
         found = self.without_required(rows)
@@ -259,8 +259,8 @@ class IcebergSink(TableSink):
         return table, problems
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
-        """Add a snapshot with the rows, unless the table has it. Rows that it does not take as it
-        is now are left out, each told and counted."""
+        """Add a snapshot with the rows, unless already committed. Rows rejected by the current
+        table are left out, reported and counted."""
         if not prepared:
             return
         rows, base = prepared
@@ -336,7 +336,7 @@ class IcebergSink(TableSink):
                 catalog.close()
 
     def _with_required(self, table: Any) -> Any:
-        """Columns that the table requires say that they have a value in each row."""
+        """Mark required columns of the table as required in the rows."""
         fields = [each.with_nullable(each.name not in self._required) for each in table.schema]
         return self._arrow.Table.from_arrays(table.columns, schema=self._arrow.schema(fields))
 

@@ -122,7 +122,7 @@ def _named_in(schema: Any, whole: Any) -> Any:
 
 
 def parsed_schema(schema: Any, registry: Registry) -> Any:
-    """As fastavro has it, with the schemas that it refers to; ComponentError if it is none."""
+    """Parse a schema with fastavro, including referenced schemas; ComponentError if invalid."""
     resolve = package(_MODULE, AVRO)._resolve_named_schema
     avro = package("confluent_kafka.schema_registry.common.avro", AVRO)
     try:
@@ -141,14 +141,14 @@ def parsed_schema(schema: Any, registry: Registry) -> Any:
 
 @dataclass(slots=True)
 class _Rest:
-    """What the payload of the last record has left when it is read."""
+    """Unread rest of the last record's payload."""
 
     payload: io.BytesIO | None = None
 
 
 def avro_reader(registry: Registry, part: str, said: Any, types: Mapping[str, str]) -> Read:
-    """Reads keys or values: by the schema that is said, else each by the one that it was written
-    with. `types`: the declared types of fields that come from the record."""
+    """Reads keys or values, by the given schema or else the writer's schema. `types`: declared
+    types of fields from the record."""
     avro = package(_MODULE, AVRO)
     schema = None
     if said is not None:

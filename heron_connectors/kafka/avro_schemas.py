@@ -1,4 +1,4 @@
-"""Avro's schema of the types that a stream declares, and whether one schema holds another. Pure."""
+"""Avro schemas for the types declared by a stream, and compatibility of schemas. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ _WIDER: Mapping[str, tuple[str, ...]] = {
     "bytes": ("bytes", "fixed"),
     "fixed": ("fixed", "bytes"),
 }
-"""Type -> those that hold its values; of enum and fixed a row is checked when it comes."""
+"""Type -> types that can hold its values; values of enum and fixed are checked per row."""
 _TIMES = ("timestamp", "local-timestamp", "time")
 
 
@@ -54,7 +54,7 @@ def schema_for(name: str, fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def schema_of_type(name: str, declared: str) -> Any:
-    """What holds a declared type, null left out; `name` is for what is inside of it."""
+    """Schema of a declared type without null; `name` is used for nested types."""
     return _named(built(declared, _AvroBuilder()), name)
 
 
@@ -73,7 +73,7 @@ def _fields(name: str, types: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _named(schema: Any, name: str) -> Any:
-    """The same type, the records inside called after where they are: two cannot have one name."""
+    """The type, with nested records named after their position: names must be unique."""
     kind = kind_of(schema)
     if kind == "array":
         return {"type": "array", "items": ["null", _named(schema["items"], name)]}

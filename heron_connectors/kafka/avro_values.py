@@ -15,19 +15,19 @@ from heron_core.errors import shown
 from heron_core.field_types import fits_of
 
 Written = Callable[[Any], Any]
-"""A value -> what Avro's writer is given for it; ValueError if the schema does not hold it."""
+"""A value -> argument of the Avro writer; ValueError if the schema cannot hold the value."""
 Names = dict[str, Any]
 """The named types of a schema, by their full names."""
 
 NAMED = ("record", "error", "enum", "fixed")
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 UNION_ORDER = ("local-timestamp-millis", "local-timestamp-micros", "int", "long", "double", "float")
-"""These branches of a union are tried before others, in this order: a whole number stays one, a
-fraction keeps its 64 bits, a time without a zone stays without."""
+"""Branches of a union tried first, in order: an int stays an int, a float keeps 64 bits, a naive
+time stays naive."""
 
 
 def kind_of(schema: Any) -> str:
-    """The name of a type: `long`, `record`, `union`; of a named one where it is used, its name."""
+    """The name of a type: `long`, `record`, `union`; for a named type, the name."""
     if isinstance(schema, list):
         return "union"
     return kind_of(schema["type"]) if isinstance(schema, dict) else str(schema)
@@ -39,7 +39,7 @@ def logical_of(schema: Any) -> str:
 
 
 def names_of(schema: Any) -> Names:
-    """All named types that are defined in a schema (parsed: names are full ones)."""
+    """All named types defined in a parsed schema (with full names)."""
     return {each["name"]: each for each in _parts(schema) if kind_of(each) in NAMED}
 
 
@@ -58,7 +58,7 @@ def _parts(schema: Any) -> Iterator[Any]:
 
 
 def resolved(schema: Any, names: Names) -> Any:
-    """A type, for a name the one that it stands for; {"type": {…}} is what is inside of it."""
+    """Resolve a type: a name to its definition, {"type": {…}} to the inner type."""
     if isinstance(schema, str):
         return names.get(schema, schema)
     if isinstance(schema, dict) and isinstance(schema["type"], (dict, list)):
@@ -99,7 +99,7 @@ class _SchemaCompiler:
             writers = self._made
 
             def later(value: Any) -> Any:
-                """For what is inside of it."""
+                """Converter of a nested type."""
                 return writers[name](value)
 
             writers[name] = later
@@ -133,7 +133,7 @@ def _rank_in_union(schema: Any) -> int:
 
 
 def _branch(value: Any, branches: Sequence[tuple[str, Written, Any]], is_nullable: bool) -> Any:
-    """The branch that holds the value; of records first one with the same fields."""
+    """The branch that holds the value; for a record, first a branch with equal fields."""
     if value is None and is_nullable:
         return None
     why = ""
@@ -347,7 +347,7 @@ _LOGICAL: Mapping[tuple[str, str], Written] = {
     ("long", "local-timestamp-micros"): _local(1),
     ("string", "uuid"): _uuid,
 }
-"""Logical types that are none of these, and of decimals, count as the type that they are of."""
+"""Unknown logical types, also on decimals, are treated as their base type."""
 
 
 def _plain(schema: Any, kind: str) -> Written:

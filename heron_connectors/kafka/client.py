@@ -15,7 +15,7 @@ PRODUCER = "kafka.producer"
 """Config key: further settings of librdkafka's producer."""
 
 NEEDED_PACKAGE = ("confluent_kafka", "Kafka")
-"""The client's module, and what needs it."""
+"""The client's module, and its purpose."""
 
 METADATA_SECS = 6.0
 """How long the brokers may take to tell of a topic before they count as absent."""
@@ -25,13 +25,14 @@ LOG_EVERY_SECS = 60.0
 
 
 class SparingLog:
-    """The logger that librdkafka is given: of each kind of its lines one a minute is logged."""
+    """Logger for librdkafka: at most one line a minute of each kind."""
 
     def __init__(self, logger: Any, clock: Callable[[], float] = time.monotonic) -> None:
         self._logger = logger
         self._clock = clock
         self._logged_at: dict[str, float] = {}
-        """Kind -> when; there are some dozens, such as FAIL and GETPID."""
+        """Kind -> time of the last line; librdkafka has some dozens of kinds, such as FAIL and
+        GETPID."""
 
     def log(self, level: int, form: str, kind: str, *rest: Any) -> None:
         """As logging.Logger.log; confluent_kafka calls nothing else."""
@@ -89,5 +90,5 @@ def message_bytes_max(settings: Mapping[str, Any], topic: str) -> int | None:
         client = admin.AdminClient(settings)
         (answer,) = client.describe_configs([asked], request_timeout=METADATA_SECS).values()
         return int(answer.result()["max.message.bytes"].value)
-    except kafka().KafkaException:  # they may not tell this client
+    except kafka().KafkaException:  # the client may lack the right
         return None

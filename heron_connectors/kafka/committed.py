@@ -13,7 +13,7 @@ from heron_connectors.kafka.client import METADATA_SECS, kafka
 from heron_connectors.kafka.offsets import PartitionKey
 
 ASK_AGAIN_SECS = 0.1
-"""A coordinator reads the offsets of its groups within a second where there are few."""
+"""Retry interval: a coordinator with few groups loads their offsets within a second."""
 
 
 def committed_offsets(
@@ -23,8 +23,8 @@ def committed_offsets(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], object] = time.sleep,
 ) -> dict[PartitionKey, int | None]:
-    """Of each partition; None where nothing is committed. KafkaException if the brokers have not
-    answered within METADATA_SECS, or with an error that is final, at once."""
+    """Committed offset of each partition, or None. KafkaException without an answer within
+    METADATA_SECS, or at once for a permanent error."""
     make = kafka().TopicPartition
     partitions = [make(*each) for each in partition_keys]
     deadline = clock() + METADATA_SECS
@@ -49,6 +49,6 @@ def _offsets(partitions: Sequence[Any]) -> dict[PartitionKey, int | None]:
 
 
 def is_cooperative(settings: Mapping[str, Any]) -> bool:
-    """Whether a rebalance brings a member only what is new to it."""
+    """Whether a rebalance assigns only the new partitions to a member (incremental)."""
     strategies = str(settings.get("partition.assignment.strategy", ""))
     return "cooperative" in strategies or settings.get("group.protocol") == "consumer"

@@ -27,7 +27,7 @@ from heron_connectors.kafka.schema_registry import (
 from heron_core.errors import ComponentError
 
 Encode = Callable[[Any], bytes | None]
-"""A tuple -> the key or the value of its record; ValueError that names the field."""
+"""A tuple -> key or value of the record; ValueError naming the field."""
 
 PLAIN: Mapping[str, Callable[[bytes | None], Any]] = {
     "text": lambda data: None if data is None else data.decode(),
@@ -47,7 +47,7 @@ _ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
     "headers": lambda record: record.headers() or [],
 }
 OWN_FIELDS = (*PARTS, *_ATTRIBUTES)
-"""What a field of a source may be, besides one of its record's own."""
+"""Fields of a source in addition to the record's own fields."""
 
 
 def format_of(config: Mapping[str, Any], part: str, name: str, plain: Sequence[str]) -> str:
@@ -66,13 +66,13 @@ def format_of(config: Mapping[str, Any], part: str, name: str, plain: Sequence[s
 
 @dataclass(frozen=True, slots=True)
 class PartPosition:
-    """Where a tuple has what becomes a part of its record, and the config key that says so."""
+    """Index of the tuple's field for a part of the record, and the config key."""
 
     at: int
     key: str
 
     def of(self, tup: Any) -> tuple[Any, str]:
-        """The value and the beginning of what is told of it; ValueError if there is none."""
+        """The value, and the start of a message about the value; ValueError if missing."""
         try:
             return tup.values[self.at], f"{tup.fields[self.at]}="
         except IndexError:
@@ -80,7 +80,7 @@ class PartPosition:
             raise ValueError(f"{self.key} is {self.at}, and a tuple has {fields}") from None
 
     def field_of(self, fields: Sequence[str]) -> str:
-        """Its name; ComponentError if tuples have no such one."""
+        """The field's name; ComponentError for an unknown index."""
         try:
             return fields[self.at]
         except IndexError:
@@ -96,7 +96,7 @@ def plain_encoder(position: PartPosition) -> Encode:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What comes into a sink: its fields, and the types that are declared of them."""
+    """Input of a sink: fields and their declared types."""
 
     fields: Sequence[str]
     types: Mapping[str, str]
@@ -171,8 +171,8 @@ class FieldReader:
         self._opened.close()
 
     def values(self, record: Any) -> list[Any]:
-        """Of a tuple, in the order of its fields; ValueError for a record that cannot be decoded,
-        RegistryAway while nobody knows."""
+        """Decode a record in the order of the fields; ValueError for an invalid record,
+        RegistryAway while the registry is unreachable."""
         parts = {
             part: read(record.key() if part == "key" else record.value(), record)
             for part, read in self._parts.items()

@@ -82,7 +82,7 @@ def _writer(known: Known, settings: Mapping[str, Any], registry: Registry, where
 
 
 def parsed_json(text: str, part: str) -> Any:
-    """A schema that is said; ComponentError if it is no JSON."""
+    """Parse a configured schema; ComponentError for invalid JSON."""
     try:
         return json.loads(text)
     except ValueError as error:
@@ -117,8 +117,8 @@ def _document(value: Any) -> str:
 
 
 def _problems_by(serde: Any, schema: Any, where: str) -> Callable[[Any], str]:
-    """What keeps a value from a schema: its place and why; empty if nothing does. ComponentError
-    for a schema that is none. `serde`: confluent_kafka's, which has what it refers to."""
+    """Violation of a schema by a value, with location and reason; empty if valid. ComponentError
+    for an invalid schema. `serde`: confluent_kafka's, with the referenced schemas."""
     try:
         parsed, references = serde._get_parsed_schema(schema)
         validator = serde._get_validator(schema, parsed, references)
@@ -144,9 +144,9 @@ def _problems_by(serde: Any, schema: Any, where: str) -> Callable[[Any], str]:
 
 
 def json_reader(registry: Registry, part: str, said: Any, types: Mapping[str, str]) -> Read:
-    """Reads keys or values, which have to be of the schema that is said, or else of that which each
-    was written with. `types`: the declared types of fields that come from the record; texts of
-    dates, times and decimals become these."""
+    """Reads keys or values and validates them against the given schema, or else the writer's
+    schema. `types`: declared types of fields from the record; texts of dates, times and decimals
+    are converted."""
     schema = None
     if said is not None:
         parsed = parsed_json(schema_text(said, part), part)
@@ -169,7 +169,7 @@ def json_reader(registry: Registry, part: str, said: Any, types: Mapping[str, st
 
 
 def _converted(typed: Mapping[str, TypedValues], found: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that have declared types; ValueError that names one whose value is not of it."""
+    """The fields with declared types; ValueError naming a field with an invalid value."""
     values = {}
     for field in (each for each in typed if each in found):
         try:

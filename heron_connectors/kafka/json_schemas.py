@@ -1,4 +1,4 @@
-"""JSON Schema (draft 7) of the types that a stream declares, and values as JSON has them. Pure."""
+"""JSON Schema (draft 7) of a stream's declared types, and conversion of values to JSON. Pure."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ _PLAIN: Mapping[str, Any] = {
     "string": {"type": "string"},
     "boolean": {"type": "boolean"},
     "date": {"type": "string", "format": "date"},
-    # A time with a zone, and one without, as ISO 8601 writes it; a decimal with all of its digits.
+    # Times with and without a zone in ISO 8601; decimals with all digits.
     **{name: {"type": "string"} for name in ("timestamp", "timestamp_ntz", "decimal")},
 }
 
@@ -32,7 +32,7 @@ def json_schema_for(title: str, fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def json_schema_of_type(title: str, declared: str) -> dict[str, Any]:
-    """What holds a declared type."""
+    """Schema of a declared type."""
     return {"$schema": DRAFT, "title": title, **built(declared, _SchemaBuilder())}
 
 
@@ -46,7 +46,7 @@ def _or_null(schema: Any) -> dict[str, Any]:
 
 
 class _SchemaBuilder:
-    """Types as JSON Schema has them."""
+    """Declared types -> JSON Schema."""
 
     def plain(self, name: str, numbers: Sequence[int]) -> Any:
         if name not in _PLAIN:
@@ -85,7 +85,7 @@ def field_problem(parsed: Any, fields: Sequence[str]) -> str:
 
 
 def with_iso_times(value: Any) -> Any:
-    """A value with each time in it as ISO 8601 writes it."""
+    """A value with all times as ISO 8601 texts."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Which offsets of which partitions may be committed: those below the lowest that is not acked."""
+"""Committable offsets of partitions: below the lowest unacked offset."""
 
 from collections import deque
 
@@ -7,19 +7,19 @@ PartitionKey = tuple[str, int]
 
 
 class _Partition:
-    """What is known of one partition."""
+    """State of one partition."""
 
     __slots__ = ("committed", "following", "open", "taken")
 
     def __init__(self) -> None:
         self.taken: deque[int] = deque()
-        """Offsets that were read, in order, from the lowest one that is not acked."""
+        """Read offsets in order, from the lowest unacked on."""
         self.open: set[int] = set()
-        """Those of `taken` that are not."""
+        """Unacked offsets among `taken`."""
         self.following: int | None = None
-        """The offset after the newest one that was read; None before the first."""
+        """Offset after the newest read record; None before the first."""
         self.committed: int | None = None
-        """What `commits` said last."""
+        """Last result of `commits`."""
 
     @property
     def safe(self) -> int | None:
@@ -45,7 +45,7 @@ class OffsetLedger:
         partition.following = offset + 1
 
     def ack(self, partition_key: PartitionKey, offset: int) -> None:
-        """A record is done; one that is not known, of a partition that moved, is nobody's."""
+        """Mark a record as done; records of revoked partitions are ignored."""
         partition = self._partitions.get(partition_key)
         if partition is None:
             return
@@ -63,7 +63,7 @@ class OffsetLedger:
         return len(partition.open) if partition else 0
 
     def position(self, partition_key: PartitionKey) -> int | None:
-        """The offset after the newest one that was read; None if none was."""
+        """Offset after the newest read record, or None."""
         partition = self._partitions.get(partition_key)
         return partition.following if partition else None
 

@@ -1,8 +1,8 @@
-"""Protobuf schemas that a registry has as the text of a .proto file: protoc reads them.
+"""Protobuf schemas stored in a registry as text of a .proto file, parsed by protoc.
 
-confluent_kafka's client asks for serialized schemas, and Confluent's registry answers so. Others,
-such as Apicurio 2, answer with what was registered: with text, if a Java program did it. protoc
-is that of the package grpcio-tools, or one on PATH; it runs once for each such schema.
+confluent_kafka's client requests serialized schemas, and Confluent's registry returns them.
+Other registries, such as Apicurio 2, return the registered form: text, if registered by Java.
+protoc comes from the package grpcio-tools, or from PATH, and runs once per schema.
 """
 
 import re
@@ -23,7 +23,7 @@ INSTALL = "pip install 'heronpy-topologies[protoc]'"
 COMPILE_SECS = 30.0
 """For a file of some kilobytes; protoc takes a tenth of a second."""
 MAIN = "__schema__.proto"
-"""The name of a schema that has none, beside those that it imports."""
+"""File name for a schema without a name, distinct from its imports."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 _COMMON = "confluent_kafka.schema_registry.common.protobuf"
 
@@ -39,8 +39,8 @@ def is_text(schema: Any) -> bool:
 
 
 def compiled(schema: Any, client: Any) -> tuple[Any, Any]:
-    """(its FileDescriptorProto, a pool with it and what it imports); UnreadSchema, or what the
-    client raises when it is asked for an import."""
+    """(FileDescriptorProto of the schema, pool with the schema and its imports); UnreadSchema,
+    or the client's error for an import."""
     protoc = compiler()
     if not protoc:
         raise UnreadSchema(f"is the text of a .proto file, which protoc reads: {INSTALL}")
@@ -60,7 +60,7 @@ def compiled(schema: Any, client: Any) -> tuple[Any, Any]:
 
 
 def compiler() -> list[str]:
-    """The command of protoc; empty if there is none."""
+    """The protoc command; empty if not found."""
     if find_spec(COMPILER) is not None:
         return [sys.executable, "-m", f"{COMPILER}.protoc"]
     found = shutil.which(ON_PATH)
@@ -77,7 +77,7 @@ def _of_the_client(common: ModuleType) -> Iterator[Any]:
 
 
 def _imports(schema: Any, client: Any, common: ModuleType) -> dict[str, Any]:
-    """The schemas that one refers to, however far, by the names under which they are imported."""
+    """The transitive references of a schema, by import name."""
     imports: dict[str, Any] = {}
     waiting = [schema]
     while waiting:
@@ -127,7 +127,7 @@ def _pool_of(common: ModuleType, made: bytes) -> tuple[Any, Any]:
     common._init_pool(pool)
     there = {each.name for each in _of_the_client(common)}
     files = common.descriptor_pb2.FileDescriptorSet.FromString(made).file
-    for each in files:  # an import stands before what imports it
+    for each in files:  # imports precede the importing file
         if each.name not in there:
             pool.Add(each)
     return files[-1], pool

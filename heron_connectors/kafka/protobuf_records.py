@@ -31,9 +31,8 @@ _COMMON = "confluent_kafka.schema_registry.common.protobuf"
 
 
 def _naming(kind: Any, registry: Registry) -> Any:
-    """A class of serializers that reads a schema that is the text of a .proto file, too, and says
-    by UnreadSchema which of its errors are a schema's: else they are of base64, of a parser, or of
-    a pool, and name nothing."""
+    """Serializer class that also reads schemas in .proto text, and raises UnreadSchema for
+    schema errors: the original errors of base64, parser or pool do not name the schema."""
 
     class Naming(kind):  # type: ignore[misc]
         def _get_parsed_schema(self, schema: Any) -> Any:
@@ -47,7 +46,7 @@ def _naming(kind: Any, registry: Registry) -> Any:
                 return parsed_schema
             except Exception as error:
                 if isinstance(error, UnreadSchema) or registry.problem(error) is not None:
-                    raise  # of a schema that it refers to
+                    raise  # of a referenced schema
                 raise UnreadSchema(f"cannot be read ({first_line(error)})") from None
 
     return Naming
@@ -134,8 +133,8 @@ def _unlike(newest: Any, serializer: Any, descriptor: Any) -> str:
 
 
 def _field_problem(existing: Any, written: Any, seen: set[str]) -> str:
-    """Which field of a message the newest schema `found` has not, or has as another one: its
-    readers would drop the value, or take it for another."""
+    """The first field of a message missing or different in the newest schema `found`: readers
+    would drop or misinterpret the value."""
     if written.full_name in seen:
         return ""
     seen.add(written.full_name)
@@ -154,7 +153,7 @@ def _field_problem(existing: Any, written: Any, seen: set[str]) -> str:
 
 
 def _form_of(field: Any) -> tuple[Any, ...]:
-    """What has to be the same for readers to find the same value."""
+    """Properties of a field that must match for readers."""
     kind = field.message_type or field.enum_type
     return field.name, field.type, field.is_repeated, None if kind is None else kind.full_name
 
@@ -180,7 +179,7 @@ def protobuf_reader(registry: Registry, part: str, said: Any, types: Mapping[str
     def read(data: bytes | None, record: Any) -> Any:
         writers.clear()
         message = decoded(registry, deserializer, data, context_in(record, part))
-        # A parser takes the bytes of any message for those of its own.
+        # A parser accepts the bytes of any message type.
         other = next((each for each in writers if each != descriptor.full_name), None)
         if other is not None:
             raise ValueError(f"the value is a message {other}, not {descriptor.full_name}")

@@ -15,7 +15,7 @@ from heron_core.errors import ComponentError, shown
 from heron_core.field_types import fits_of
 
 Put = Callable[[Any], Any]
-"""A value -> what a message has for it; ValueError if its field does not hold the value."""
+"""A value -> field value of a message; ValueError if the field cannot hold the value."""
 Got = Callable[[Any], Any]
 """What a message has -> the value."""
 
@@ -26,7 +26,7 @@ _WRAPPERS = frozenset(
     f"google.protobuf.{kind}Value"
     for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
-"""Messages of one field `value`: a scalar that may be null."""
+"""Wrapper messages with one field `value`: nullable scalars."""
 _REFUSED = frozenset(
     f"google.protobuf.{kind}" for kind in ("Any", "Struct", "Value", "ListValue", "FieldMask")
 )
@@ -34,16 +34,15 @@ _REFUSED = frozenset(
 
 
 def reader_of(descriptor: Any) -> Callable[[Any], dict[str, Any]]:
-    """What makes a dict of a message: a field that is not set is None where a message can tell it
-    (optional, messages, members of a oneof), else its default. ComponentError for a class with
-    values that a tuple cannot have."""
+    """Converter from messages to dicts: an unset field is None where presence is tracked
+    (optional, messages, members of a oneof), else the default. ComponentError for a class with
+    values that tuples cannot carry."""
     return _DescriptorCompiler().reader(descriptor)
 
 
 def writer_of(descriptor: Any, make: Callable[[], Any]) -> Callable[[Any], Any]:
-    """What makes a message of a dict, by `make`, which makes an empty one; ValueError for a dict
-    with another field, or a value that its field does not hold. A field that is missing is not set.
-    """
+    """Converter from dicts to messages created by `make`; ValueError for an unknown field or an
+    invalid value. Missing fields stay unset."""
     return _DescriptorCompiler().whole_writer(descriptor, make)
 
 

@@ -18,11 +18,11 @@ Record = Sequence[Any]
 CLIENT_OVERHEAD_BYTES = 36
 """What librdkafka reckons for a record besides key, value and headers."""
 BATCH_OVERHEAD_BYTES = 61
-"""The head of a batch, which brokers count: a record may be alone in its own."""
+"""Size of a batch header, counted by brokers: a record may be alone in its batch."""
 CLIENT_LIMIT_BYTES = 1_000_000
 """librdkafka's message.max.bytes if `kafka.producer` does not say it."""
 NAME_LENGTH_BYTES = 10
-"""Of a header, at most: the lengths of its name and of its value."""
+"""Largest overhead of a header: the lengths of name and value."""
 HEADERS_ARE = "headers are a dict or a list of pairs (text, text or bytes or None)"
 
 
@@ -44,7 +44,7 @@ class SizeLimit:
 
 
 def client_limit(settings: Mapping[str, Any]) -> SizeLimit:
-    """What the client takes with these settings of a producer."""
+    """Limits of the client with the producer's settings."""
     most = settings.get("message.max.bytes", CLIENT_LIMIT_BYTES)
     setting = "message.max.bytes (raise it in kafka.producer)"
     return SizeLimit(int(most) - CLIENT_OVERHEAD_BYTES, setting)
@@ -66,8 +66,8 @@ def size_of(record: Record) -> int:
 
 
 def bytes_of(value: Any, name: str = "") -> bytes | None:
-    """A text as UTF-8, bytes as they are, None as it is, the rest as JSON; ValueError, with `name`
-    before it, for what has none."""
+    """Text as UTF-8, bytes and None unchanged, anything else as JSON; ValueError, starting with
+    `name`, for an unsupported value."""
     if value is None or isinstance(value, bytes):
         return value
     if not isinstance(value, str):
@@ -81,7 +81,7 @@ def bytes_of(value: Any, name: str = "") -> bytes | None:
 
 
 def headers_of(value: Any, name: str) -> list[Header]:
-    """Pairs of text and bytes, in order; ValueError, with `name` before it, for what is none."""
+    """Pairs of text and bytes, in order; ValueError, starting with `name`, for invalid pairs."""
     if value is None:
         return []
     pairs = list(value.items()) if isinstance(value, Mapping) else value

@@ -1,9 +1,9 @@
-"""The key or the value of the records that a sink writes, in a format whose schemas a registry has.
+"""Keys and values of a sink's records in formats with a schema registry.
 
-`RegisteredPart` is the same for each format: which schema it writes by and under which subject,
-that tuples have what the schema asks for, and that the registry knows the schema. A
-`RegisteredCodec` is what formats differ in; avro_records.py, json_records.py and
-protobuf_records.py have one each, and how records are read.
+`RegisteredPart` is format-independent: choice of schema and subject, checks of tuples against
+the schema, and registration of the schema. A `RegisteredCodec` contains the differences between
+formats; avro_records.py, json_records.py and protobuf_records.py define one each, together with
+the readers.
 """
 
 import json
@@ -25,7 +25,7 @@ from heron_connectors.kafka.schema_registry import (
 from heron_core.errors import ComponentError
 
 Read = Callable[[bytes | None, Any], Any]
-"""(key or value, its record) -> what it is; ValueError for bytes that are none, RegistryAway."""
+"""(key or value, its record) -> decoded value; ValueError for invalid bytes, RegistryAway."""
 Write = Callable[[Any, Any], bytes]
 """(a dict of fields or a value, the client's context) -> bytes; ValueError names the field."""
 
@@ -34,8 +34,8 @@ class Known(NamedTuple):
     """A schema to write by."""
 
     schema: Any
-    """confluent_kafka's, which the registry is told. None in Protobuf: the serializer tells the
-    registry that of a class, and what the class imports, with its first message."""
+    """confluent_kafka's schema object for the registry. None in Protobuf: the serializer
+    registers the class and its imports with the first message."""
     parsed: Any
     """What values are checked by: as fastavro or json has the schema, or a class of messages."""
 
@@ -47,7 +47,7 @@ class PartRows:
     types: Mapping[str, str]
     """The declared types by field; an empty text for a field without."""
     is_record: bool
-    """Whether the fields of a tuple are those of the record; else its one field is the value."""
+    """Whether the tuple's fields are the record's fields; else the only field is the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +58,20 @@ class RegisteredCodec:
     kind: str
     """As a registry calls the format."""
     key: Callable[[str], str]
-    """key or value -> the config key that says its schema."""
+    """key or value -> config key of the schema."""
     own: Callable[[Any, str, Registry], Known | None]
-    """(what that key says, key or value, registry) -> the schema; None where nothing is said."""
+    """(value of the config key, key or value, registry) -> the schema; None if not configured."""
     derived: Callable[[str, PartRows, Registry], Known] | None
     """(title, rows) -> the schema of declared types; None where a schema has to be said."""
     newest: Callable[[Any, Known | None, str, Registry], Known]
     """(the registry's newest, what is said, its key) -> what to write by; the text of a ValueError
     is a predicate of the newest schema, with the cure."""
     record: Callable[[Any], str]
-    """A parsed schema -> the name of its record, for subjects; empty without one."""
+    """A parsed schema -> name of the record, for subjects; empty without a name."""
     problem: Callable[[Any, PartRows], str]
-    """Why such rows are none of a parsed schema, and the cure; empty if they are."""
+    """Reason why rows violate a parsed schema, and the remedy; empty if valid."""
     writer: Callable[[Known, Mapping[str, Any], Registry, str], Write]
-    """(schema, settings of the client's serializer, registry, its place) -> what makes bytes."""
+    """(schema, settings of the client's serializer, registry, part) -> serializer."""
     reader: Callable[[Registry, str, Any, Mapping[str, str]], Read]
     """(registry, key or value, what the config key says, the declared types of the fields that come
     from the record) -> what reads a record."""
@@ -161,14 +161,14 @@ class RegisteredPart:
 
 
 def same(found: Known, own: Known | None, key: str) -> Known:
-    """The newest schema, which the one that is said has to be equal to; ValueError."""
+    """The newest schema, which must equal the configured schema; ValueError."""
     if own is not None and own.parsed != found.parsed:
         raise ValueError(f"is another one than {key} says: leave {key} or {USE_LATEST} out")
     return found
 
 
 def schema_text(said: Any, part: str) -> str:
-    """A schema as it is said: JSON, or the path of a file that has it, or what JSON is read to."""
+    """A configured schema: JSON, the path of a JSON file, or parsed JSON."""
     if isinstance(said, (dict, list)):
         return json.dumps(said)
     text = str(said).strip()
@@ -182,7 +182,7 @@ def schema_text(said: Any, part: str) -> str:
 
 
 def decoded(registry: Registry, deserializer: Any, data: bytes | None, context: Any) -> Any:
-    """What a record has; RegistryAway, or a ValueError for what none of its readers can read."""
+    """Decode a record; RegistryAway, or a ValueError if no reader can decode the bytes."""
     try:
         return deserializer(data, context)
     except Exception as error:  # of whatever class: bytes that are no record meet any line

@@ -1,7 +1,7 @@
-"""Errors of brokers with an authorizer, with the resource and the right that the principal lacks.
+"""Authorization errors of brokers, with the resource and the missing right of the principal.
 
-Brokers say "Topic authorization failed", and neither which of a topic's rights was asked for nor,
-of a group or a transactional id, which one it is. What a client asks for, its settings say. Pure.
+Brokers report "Topic authorization failed" without the requested right, and without the name of
+a group or transactional id. The client's settings supply both. Pure.
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class Rights:
     transactional_id: str = ""
 
     def lacking(self, error: Any, topic: str | None = None) -> str:
-        """The right that brokers have denied with this error; an empty text for another error.
-        `topic`: the one that the error is about, if several are asked for."""
+        """The right denied by the error; empty for a different error. `topic`: the topic
+        concerned, if several are requested."""
         needed = {
             _TOPIC: f"{self.on_topic} on topic {topic or self.topic}",
             _GROUP: f"Read on group {self.group}",

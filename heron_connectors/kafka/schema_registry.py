@@ -1,8 +1,8 @@
-"""A schema registry as Kafka's spout and sink use it: settings, questions to it, and its answers.
+"""Client of a schema registry for Kafka's spout and sink: settings, requests, errors.
 
-confluent_kafka's own client asks, and its serializers make the bytes (a zero byte, the number of
-the schema, what Avro has). A registry that is away, or refuses the credentials, is
-`RegistryAway`: who reads waits for it. Whatever else it refuses is an error that names the subject.
+confluent_kafka's client sends the requests, and its serializers write the bytes (a zero byte,
+the schema's number, the payload). An unreachable registry, or rejected credentials, raise
+`RegistryAway`, on which readers wait. Any other rejection is an error that names the subject.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ CLIENT = "kafka.schema.registry"
 """Config key: further settings of confluent_kafka's registry client, such as
 basic.auth.user.info and ssl.ca.location."""
 AUTO_REGISTER = "kafka.schema.auto.register"
-"""Config key: whether a sink registers its schema (true), or it has to be there."""
+"""Config key: whether a sink registers its schema (true), or requires a registered schema."""
 USE_LATEST = "kafka.schema.use.latest"
 """Config key: true to write by the newest schema of the subject, which the sink does not change."""
 STRATEGY = "kafka.schema.subject.strategy"
@@ -46,11 +46,11 @@ _STRATEGIES: Mapping[str, Callable[[str, str, str], str]] = {
 }
 _NOT_FOUND, _CONFLICT = 404, 409
 _AWAY = (401, 403, 408, 429)
-"""Answers, besides those from 500 on, that another time or other credentials change."""
+"""Status codes, besides those from 500 on, that may change with time or credentials."""
 
 
 class RegistryAway(ComponentError):
-    """It does not answer, or not to these credentials: ask again later."""
+    """The registry is unreachable or rejects the credentials: retry later."""
 
 
 def format_key(part: str) -> str:
@@ -80,7 +80,7 @@ def package(name: str, kind: str) -> ModuleType:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """What a component is told of the registry, and its client."""
+    """A component's registry settings and client."""
 
     url: str
     client: Any
@@ -101,7 +101,7 @@ class Registry:
 
         def subject(context: Any, record: str | None) -> str | None:
             if record is None:
-                return None  # it asks again when it has the record's schema
+                return None  # the serializer asks again with the record's schema
             note(record)
             return self.subject(context.topic, part, record)
 
@@ -152,13 +152,13 @@ class Registry:
 
 
 def first_line(error: object) -> str:
-    """Of its text, or its type if it has none."""
+    """Text of an error, or its type."""
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__
 
 
 def registry_of(config: Mapping[str, Any], name: str, kind: str) -> Registry:
-    """What the config of a component says; ComponentError if it is wrong. Asks nothing yet."""
+    """Registry settings of a component; ComponentError if invalid. Sends no request yet."""
     url = str(setting(config, URL, None, name))
     strategy = config.get(STRATEGY, "topic")
     if strategy not in _STRATEGIES:
@@ -177,7 +177,7 @@ def registry_of(config: Mapping[str, Any], name: str, kind: str) -> Registry:
 
 
 def shown_url(url: str) -> str:
-    """Without the name and the password that it may have."""
+    """The URL without name and password."""
     return ",".join(_without_credentials(each) for each in url.split(","))
 
 
@@ -199,5 +199,5 @@ def context_of(topic: str, part: str, headers: Any = None) -> Any:
 
 
 def context_in(record: Any, part: str) -> Any:
-    """The same of a record that was read: its headers may have the number of its schema."""
+    """Position of a received record; the headers may have the schema's number."""
     return context_of(record.topic(), part, record.headers() or [])

@@ -48,10 +48,10 @@ TOPIC = "kafka.topic"
 KEY_AT = "kafka.key.position"
 """Config key: which value of a tuple, counting from 0, is the record's key; none by default."""
 VALUE_AT = "kafka.value.position"
-"""Config key: which one is its value (the last one; in Avro by default all of them, as
-the fields of a record)."""
+"""Config key: index of the value field (last field; in Avro by default all fields, as the
+record's fields)."""
 HEADERS_AT = "kafka.headers.position"
-"""Config key: which one has its headers, a dict or a list of pairs; none by default."""
+"""Config key: index of the headers field, a dict or a list of pairs; default: no headers."""
 
 GROUPS = "heronpy."
 """The beginning of the groups in which the sink notes offsets."""
@@ -60,8 +60,8 @@ ASK_ABOVE_BYTES = 16 * 1024
 """The brokers are asked for a topic's own limit when a record is larger, as the question costs
 seconds where brokers do not answer it. What a topic of less refuses fails its own tuple."""
 ASK_IN_TRANSACTIONS_ABOVE_BYTES = 1024
-"""The same where records are committed together: one that the topic refuses would stop all others,
-for good. Topics that take less than this are none."""
+"""Size limit for transactional records: a record rejected by its topic would block all others
+permanently. Topics with a lower limit are not supported."""
 
 POLL_SECS = 0.005
 """How often to ask for deliveries while nothing else comes."""
@@ -70,7 +70,7 @@ QUEUE_FULL_SECS = 0.1
 CLOSE_SECS = 5.0
 """What is under way at the end may take so long, as executors give their processes no more."""
 IN_TIME = 0.8
-"""Part of the message timeout after which a record that is not delivered fails its tuple."""
+"""Part of the message timeout after which an undelivered record fails its tuple."""
 
 
 NOTING_SECS = 10.0
@@ -80,14 +80,14 @@ TRANSACTION_SECS = 30.0
 
 
 class KafkaSink(WriteAheadSink):
-    """Writes one record for each tuple: texts as UTF-8, bytes as they are, the rest as JSON; or, as
-    `kafka.value.format` says, in Avro by a schema registry.
+    """Writes one record per tuple: texts as UTF-8, bytes unchanged, other values as JSON; or, by
+    `kafka.value.format`, in Avro with a schema registry.
 
-    The producer is idempotent: its own repetitions come once. A tuple that is replayed comes again.
-    Under EFFECTIVELY_ONCE the records of a checkpoint are written in one transaction of Kafka's.
-    Its number is the offset of a consumer group that is named after the writer, committed within
-    the transaction: one that is there is not written again. Which run has written last is noted in
-    the same way, in a group that is named after topology, component and index.
+    The producer is idempotent: internal retries write a record once. A replayed tuple is written
+    again. Under EFFECTIVELY_ONCE the records of a checkpoint form one Kafka transaction. The
+    checkpoint's number is the offset of a consumer group named after the writer, committed in
+    the transaction: an existing number is not written again. The last writing run is recorded
+    likewise, in a group named after topology, component and index.
     """
 
     topic: str | None = None
@@ -111,14 +111,14 @@ class KafkaSink(WriteAheadSink):
         }
         self._limits = [client_limit(self._settings)]
         self._knows_topic = False
-        """Whether the topic's own limit is among them, or brokers do not tell it."""
+        """Whether the topic's own limit is included, or unavailable."""
         timeout = {"message.timeout.ms": max(1, int(timeout_ms * IN_TIME))}
         index = context.get_component_tasks(name).index(context.get_task_id())
         self.transactional_id = f"{context.get_topology_name()}.{name}.{index}"
         self._transactional: Any = None
         self._run = number_of_run(context.get_incarnation().run)
         self._is_noted = False
-        """Whether the brokers have it that our run writes."""
+        """Whether the brokers have recorded the run."""
         self._noting = ExitStack()
         self._rights = Rights(self._topic, WRITE, f"{GROUPS}*", self.transactional_id)
         one_by_one = {**timeout, "error_cb": self._producer_failed}
@@ -131,7 +131,7 @@ class KafkaSink(WriteAheadSink):
     def _made_encoders(
         self, config: Mapping[str, Any], context: "TopologyContext", opened: ExitStack
     ) -> dict[str, Encode]:
-        """Of the key, if there is one, and the value."""
+        """Codecs of the key, if configured, and the value."""
         key_at, value_at = _position(config, KEY_AT), self._value_at
         encoders: dict[str, Encode] = {}
         for part, position in (("key", key_at), ("value", value_at)):
@@ -188,8 +188,7 @@ class KafkaSink(WriteAheadSink):
         return [kafka().TopicPartition(self._topic, 0, number)]
 
     def _last_run(self) -> int | None:
-        """The number of the run that has written last; None if there is none, or it is not known:
-        brokers forget what was noted long ago."""
+        """Id of the run that wrote last; None if none or unknown: brokers expire old offsets."""
         of_runs = self._topic, 0
         try:
             with self._consumer(self._group_of_runs) as consumer:
@@ -204,7 +203,7 @@ class KafkaSink(WriteAheadSink):
         return f"run.{self.transactional_id}"
 
     def _note_run(self) -> None:
-        """Where no transaction does it: the first record of this process is delivered."""
+        """Outside of transactions: record the run with the first delivered record."""
         self._is_noted = True
         self._noting.enter_context(self._consumer(self._group_of_runs)).commit(
             offsets=self._noted(self._run), asynchronous=True
@@ -222,7 +221,7 @@ class KafkaSink(WriteAheadSink):
         return record
 
     def checked_row(self, tup: Any) -> list[Any]:
-        """The record; ValueError for one that is too large."""
+        """The record; ValueError for a record above the size limit."""
         row = self.row_of(tup)
         most = ASK_IN_TRANSACTIONS_ABOVE_BYTES if self.repeats else ASK_ABOVE_BYTES
         if not self._knows_topic and size_of(row) > most:
@@ -232,7 +231,8 @@ class KafkaSink(WriteAheadSink):
         return row
 
     def _learn_limit(self) -> None:
-        """Of the topic, for records as they are: how small a compressed one is, its batch says."""
+        """Limit of the topic for uncompressed records: the size of a compressed record is known
+        only in its batch."""
         self._knows_topic = True
         if self._settings.get("compression.type", "none") == "none":
             most = message_bytes_max(to_reach_brokers(self._settings), self._topic)
@@ -244,7 +244,7 @@ class KafkaSink(WriteAheadSink):
         producer, self._transactional = self._transactional, None
         try:
             if producer is None:
-                # This ends what another process has under way, before it is asked for its number.
+                # Fences a previous process and its open transaction, before the number is read.
                 producer = self._made_producer({"transactional.id": self.transactional_id})
                 producer.init_transactions(TRANSACTION_SECS)
             self._commit_with(producer, prepared, transaction_id)
@@ -252,7 +252,7 @@ class KafkaSink(WriteAheadSink):
             raise ComponentError(
                 f"Kafka at {self._servers}: {self._topic}: {self._rights.described(error.args[0])}"
             ) from None
-        # Else the next try begins with another producer, whatever state this one is in.
+        # The next attempt starts with a new producer, whatever the state of the current producer.
         self._transactional = producer
 
     def _commit_with(self, producer: Any, records: Sequence[Any], number: TransactionId) -> None:
@@ -291,7 +291,7 @@ class KafkaSink(WriteAheadSink):
     # --- records one by one -----------------------------------------------------------------------
 
     def process(self, tup: Any) -> None:
-        """Hand a record to the producer, or let it wait for its checkpoint."""
+        """Pass a record to the producer, or retain the record for the checkpoint."""
         if self.is_two_phase or self.is_in_batch:
             super().process(tup)
             return

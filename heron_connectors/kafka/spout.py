@@ -38,11 +38,11 @@ ASSIGNMENT = "kafka.assignment"
 """Config key: group (the default): the brokers divide the partitions and take them away again;
 fixed: instance i of n reads each n-th partition, as Storm's ManualPartitionSubscription."""
 FINISH_AT_END = "kafka.finish.at.end"
-"""Config key: true to finish when every partition is read to its end; the assignment is fixed then,
-as a group that its members leave one by one would never come to rest."""
+"""Config key: true to finish at the end of every partition; the assignment is static then,
+because a group that loses members one by one would rebalance permanently."""
 PENDING_PER_PARTITION = "kafka.pending.per.partition"
-"""Config key: a partition with so many records that are not acked is not read on (1000): one record
-that fails again and again must not let the others run away from it."""
+"""Config key: limit of unacked records per partition, above which reading pauses (1000): a
+record that fails repeatedly must not fall far behind the rest."""
 COMMIT_SECS = "kafka.commit.secs"
 """Config key: the time between two commits (1)."""
 REPEAT_COMMIT_SECS = 5.0
@@ -53,7 +53,7 @@ CONSUMER = "kafka.consumer"
 """Config key: further settings of librdkafka's consumer, for example security."""
 
 AT_END = ("latest", "end", "largest")
-"""Values of `auto.offset.reset` by which what has no committed offset begins at its end."""
+"""Values of `auto.offset.reset` that start a partition without committed offset at its end."""
 STATE_KEY = "heronpy.kafka_spout"
 """Under it the state has the positions."""
 CHECKPOINTS_MAX = 16
@@ -134,8 +134,8 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         self._reset = str(settings.get("auto.offset.reset", "earliest"))
         self._is_cooperative = is_cooperative(settings)
         self._positions: dict[PartitionKey, int] = {}
-        """Where to begin if another process stopped there, by a state that it left; under
-        EFFECTIVELY_ONCE it goes on with each record."""
+        """Start offset after another process, from its saved state; under EFFECTIVELY_ONCE
+        advanced with each record."""
         self._restore()
         self._ledger = OffsetLedger()
         self._waiting = WaitingRecords()
@@ -169,8 +169,8 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
                 del waiting[min(waiting)]
 
     def post_save(self, checkpoint_id: Any) -> None:
-        """Tell the brokers: others see by it how far this topology is, and the next one begins
-        there."""
+        """Commit to the brokers: shows the topology's progress, and is the start of the next
+        run."""
         completed = int(checkpoint_id)
         done = [each for each in self._of_checkpoint if each <= completed]
         positions = [self._of_checkpoint.pop(each) for each in sorted(done)]
@@ -223,7 +223,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         begins = {**self._committed_offsets(partition_keys), **self._positions}
         unset = kafka().OFFSET_END if self._reset in AT_END else kafka().OFFSET_BEGINNING
         if self._reset == "error":
-            unset = kafka().OFFSET_STORED  # the client tells that there is none
+            unset = kafka().OFFSET_STORED  # the client reports a missing offset
         make = kafka().TopicPartition
         return [
             make(*partition_key, unset if (offset := begins[partition_key]) is None else offset)
@@ -240,7 +240,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             begins = self._beginnings(mine)
         except kafka().KafkaException as error:
             self._take_error(error.args[0], None)
-            begins = partitions  # else the client would read none of them
+            begins = partitions  # else the client would not read the partitions
         (consumer.incremental_assign if self._is_cooperative else consumer.assign)(begins)
 
     def _revoked(self, _: Any, partitions: Any) -> None:
@@ -255,7 +255,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             self._positions.pop(partition_key, None)
             self._readings[partition_key] = self._readings.get(partition_key, 0) + 1
         self._mine = [each for each in self._mine if each not in gone]
-        # The client would keep it, if they come back.
+        # The client would keep the position if the partitions return.
         self._resume((self._paused | self._blocked) & gone)
         self._blocked -= gone
         self._values = {key: each for key, each in self._values.items() if key[:2] not in gone}
@@ -281,8 +281,8 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         return self._finish_at_end and is_empty and self._ended.issuperset(self._mine)
 
     def _next_record(self) -> Any:
-        """One that waits for the schema registry, if it is due, or else what the brokers have; the
-        client is asked in any case, as it has to be to stay in its group."""
+        """A due record that waited for the schema registry, or else a record of the brokers; the
+        client is polled in any case, to stay in its group."""
         record = self._consumer.poll(0)
         if record is not None and record.error() is not None:
             self._take_record_error(record)
@@ -295,7 +295,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         return self._waiting.take(time.monotonic())
 
     def _emit_failed(self) -> bool:
-        """Emit a record that failed and is due; whether there was one."""
+        """Emit a failed record that is due; whether a record was emitted."""
         while (record_id := self._failed.take(time.monotonic())) is not None:
             if record_id in self._values:
                 self.emit(self._values[record_id], tup_id=record_id)
@@ -360,7 +360,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         self.emit(values, tup_id=record_id)
 
     def _wait_with(self, record: Any, error: Exception) -> None:
-        """Of its partition nothing comes until it is decoded."""
+        """Pause the partition until the record is decoded."""
         partition_key = _partition_of(record)
         self._block(partition_key)
         pause = self._waiting.put_back(partition_key, record, time.monotonic())
@@ -379,8 +379,8 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
                 self._resume({partition_key} - self._paused)
 
     def _id_of(self, partition_key: PartitionKey, offset: int) -> RecordId:
-        """A record that may be read again, as its partition was away, has another id then: what
-        becomes of its previous tuple is not about the new one."""
+        """A record read again after a revoked assignment gets a new id: the outcome of the
+        earlier tuple does not concern the new tuple."""
         reading = self._readings.get(partition_key, 0)
         return (*partition_key, offset, reading) if reading else (*partition_key, offset)
 
@@ -409,8 +409,8 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             self._consumer.resume([kafka().TopicPartition(*each) for each in partition_keys])
 
     def fail(self, tup_id: RecordId) -> None:
-        """Emit the record again, unless it is abandoned, or its partition is another instance's by
-        now. The commits go on behind one that is abandoned."""
+        """Replay the record, unless abandoned or the partition is revoked. Commits continue
+        after an abandoned record."""
         if tup_id in self._values and (failures := self._failed.failed(tup_id, time.monotonic())):
             values = self._values[tup_id]
             self._done(tup_id)
@@ -447,7 +447,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
                 self._not_committed(partition.error, [partition])
 
     def _not_committed(self, error: Any, partitions: Iterable[Any]) -> None:
-        """The records come again, to whoever has their partitions, if nothing else commits them."""
+        """Uncommitted records are read again by the partitions' next owners."""
         self.logger.warning("offsets are not committed: %s", self._rights.described(error))
         for each in partitions:
             self._ledger.not_committed(_partition_key(each))

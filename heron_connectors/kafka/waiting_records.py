@@ -1,8 +1,9 @@
-"""Records that a source has read and cannot decode yet, as the schema registry is away. Pure: time
-is an argument.
+"""Records that cannot be decoded while the schema registry is unreachable. Pure: time is an
+argument.
 
-Each waits in order, its partition is paused behind it, and the first one is tried again after a
-pause that doubles: nothing is left out, nothing overtakes, and the memory is a record a partition.
+Records wait in order, and their partitions are paused. The first record is retried after a pause
+that doubles: order is kept, no record is left out, and memory is bounded to a record per
+partition.
 """
 
 from collections import deque
@@ -12,11 +13,11 @@ from heron_connectors.kafka.offsets import PartitionKey
 from heron_core.algorithms.retries import pause_secs
 
 FIRST_PAUSE_SECS = 1.0
-"""A registry that is restarted is back within seconds; its refusals cost nothing."""
+"""First pause: a restarted registry returns within seconds, and refusals are cheap."""
 
 
 class WaitingRecords:
-    """The records of one source."""
+    """The waiting records of one source."""
 
     def __init__(self) -> None:
         self._records: deque[tuple[PartitionKey, Any]] = deque()
@@ -28,11 +29,11 @@ class WaitingRecords:
 
     @property
     def partition_keys(self) -> set[PartitionKey]:
-        """The partitions of these records."""
+        """The partitions of the waiting records."""
         return {each for each, _ in self._records}
 
     def add(self, partition_key: PartitionKey, record: Any) -> None:
-        """It comes behind the others."""
+        """Append a record."""
         self._records.append((partition_key, record))
 
     def put_back(self, partition_key: PartitionKey, record: Any, now: float) -> float:
@@ -44,15 +45,15 @@ class WaitingRecords:
         return pause
 
     def take(self, now: float) -> Any:
-        """The first one, if its pause is over; else None."""
+        """The first record, if its pause is over; else None."""
         if not self._records or now < self._due:
             return None
         return self._records.popleft()[1]
 
     def answered(self) -> None:
-        """The registry is there again."""
+        """Reset the pause: the registry responds again."""
         self._failures, self._due = 0, 0.0
 
     def drop(self, partition_keys: set[PartitionKey]) -> None:
-        """These partitions are another's, who reads them again."""
+        """Drop records of revoked partitions; the new owner reads them again."""
         self._records = deque(each for each in self._records if each[0] not in partition_keys)

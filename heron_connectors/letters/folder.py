@@ -1,11 +1,11 @@
-"""The folder of a topology's dead letters: files of letters, and what is to be sent again.
+"""The folder of a topology's dead letters: files of letters, and replay requests.
 
     part-__dead_letters-….jsonl       letters (connectors.files)
-    replay/00000001.jsonl            letters that are to be sent again, as one request
-    replay/00000001.done             the same when all of them have been sent
+    replay/00000001.jsonl            letters to replay, as one request
+    replay/00000001.done             a request whose letters have all been replayed
 
-A request appears as a whole, under the next free number, so several may be made at once. Its file
-gets its other name when it needs not be read any more (connectors.replayed_letters).
+A request appears as a complete file under the next free number, so concurrent requests are safe.
+A finished request is renamed (connectors.replayed_letters).
 """
 
 import os
@@ -28,7 +28,7 @@ _PREFIX = f"part-{SINK}-"
 
 
 def letters(folder: str) -> Iterator[dict[str, Any]]:
-    """All letters of a folder, the oldest first; HeronError for one that is none."""
+    """All letters of a folder, oldest first; HeronError for an invalid record."""
     found = [each for name in _names(folder, _PREFIX) for each in _read(folder, name)]
     yield from sorted(found, key=lambda each: (each["time_ms"], each["id"]))
 
@@ -67,13 +67,13 @@ def _read(folder: str, name: str) -> Iterator[dict[str, Any]]:
 
 
 def replayed_ids(folder: str) -> frozenset[str]:
-    """The letters that somebody has sent again."""
+    """The letters already replayed."""
     inside = os.path.join(folder, REPLAYS)
     return frozenset(each["id"] for name in _names(inside) for each in _read(inside, name))
 
 
 def request_replay(folder: str, lines: Iterable[bytes]) -> str:
-    """Have these letters sent again; the file that says so, which is there as a whole or not."""
+    """Request the replay of the letters; returns the request's file, created atomically."""
     inside = os.path.join(folder, REPLAYS)
     os.makedirs(inside, exist_ok=True)
     temporary = os.path.join(inside, f".{secrets.token_hex(BESIDE_BYTES)}.tmp")
@@ -115,7 +115,7 @@ def request(folder: str, number: int) -> list[dict[str, Any]]:
 
 
 def request_is_done(folder: str, number: int) -> None:
-    """It need not be read any more; the same once more does nothing."""
+    """Mark the request as finished; repeatable."""
     path = os.path.join(folder, REPLAYS, f"{number:08d}")
     try:
         os.rename(path + WAITING, path + DONE)

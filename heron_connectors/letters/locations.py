@@ -16,7 +16,7 @@ Letter = dict[str, Any]
 
 
 class LetterRequests(Protocol):
-    """Letters that were sent again, as the spout that emits them sees these."""
+    """Replay requests, as seen by the replaying spout."""
 
     def waiting(self) -> list[int]:
         """The numbers of the requests that are not done, in order."""
@@ -54,7 +54,7 @@ class FolderRequests:
 
 
 def requests_of(config: Mapping[str, Any], context: Any, logger: logging.Logger) -> LetterRequests:
-    """Those that the config of the spout names; ComponentError for a topic that is not there."""
+    """Requests named in the spout's config; ComponentError for an unknown topic."""
     if FOLDER in config and TOPIC not in config:
         return FolderRequests(str(config[FOLDER]))
     return TopicRequests(
@@ -69,8 +69,8 @@ def requests_of(config: Mapping[str, Any], context: Any, logger: logging.Logger)
 def letters_in(
     target: FileTarget | KafkaTarget, config: Mapping[str, Any]
 ) -> tuple[list[Letter], frozenset[str]]:
-    """All letters, the oldest first, and the ids of those that were sent again; HeronError
-    for one that is none. `config`: the topology's, if it runs."""
+    """All letters, oldest first, and the ids of replayed letters; HeronError for an invalid
+    record. `config`: the config of a running topology."""
     if isinstance(target, FileTarget):
         folder = target.folder
         return list(letter_folder.letters(folder)), letter_folder.replayed_ids(folder)
@@ -83,7 +83,7 @@ def request_replay(
     config: Mapping[str, Any],
     lines: Sequence[bytes],
 ) -> None:
-    """Have these letters sent again, all or none of them; HeronError if that cannot be."""
+    """Request the replay of the letters, atomically; HeronError if impossible."""
     if isinstance(target, FileTarget):
         try:
             letter_folder.request_replay(target.folder, lines)

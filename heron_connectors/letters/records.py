@@ -34,7 +34,7 @@ def record_of(values: Sequence[Any]) -> bytes:
 
 
 def _readable(value: Any) -> Any:
-    """As JSON has it, else as Python shows it."""
+    """The value as JSON, or its repr."""
     try:
         return json.loads(document_of(value))
     except ValueError:
@@ -42,7 +42,7 @@ def _readable(value: Any) -> Any:
 
 
 def letter_of(line: bytes | str) -> dict[str, Any]:
-    """A record as a dict; HeronError if it is none."""
+    """A record as a dict; HeronError if invalid."""
     try:
         letter = json.loads(line)
     except ValueError as error:
@@ -53,8 +53,8 @@ def letter_of(line: bytes | str) -> dict[str, Any]:
 
 
 def values_of(letter: Mapping[str, Any], *, pickles: bool = True) -> list[Any]:
-    """The very values of the tuple; HeronError if they are damaged, their classes are not here, or
-    they have pickles, and these are not to be opened."""
+    """The original values of the tuple; HeronError for damaged values, missing classes, or
+    pickles if not permitted."""
     try:
         values = unpacker(pickles=pickles)(base64.b64decode(letter[PACKED]))
     except Exception as error:

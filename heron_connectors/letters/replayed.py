@@ -1,10 +1,10 @@
-"""The hidden spout `__replayed`: emits dead letters again that somebody has sent again.
+"""The hidden spout `__replayed`: replays requested dead letters.
 
-Each letter goes to the bolt that gave its tuple up, by that bolt's grouping; one that a source gave
-up goes to all readers of the source's stream. By mode:
+A letter goes to the bolt that abandoned the tuple, by the bolt's grouping; a letter abandoned by
+a source goes to all readers of the source's stream. By mode:
 
     EFFECTIVELY_ONCE   the position is part of each checkpoint: once each
-    ATLEAST_ONCE       until each is acked; one that fails as often as others do is a letter again
+    ATLEAST_ONCE       until each is acked; after the usual number of failures, a letter again
     ATMOST_ONCE        each request is done before its letters are emitted
     Spark              the position is part of each batch: once each
 """
@@ -54,11 +54,11 @@ class ReplayedLetters(Spout, TwoPhaseStatefulComponent):
         self._is_tracked = mode == keys.ATLEAST_ONCE
         self._position: Position = (0, 0)
         self._letters: list[dict[str, Any]] | None = None
-        """Those of the request under way; None if they are to be read."""
+        """Letters of the current request; None before they are read."""
         self._pending: dict[LetterId, list[Any]] = {}
         self._failed: ReplayQueue[LetterId] = ReplayQueue.of(config)
         self._saved: dict[int, Position] = {}
-        """checkpoint -> the position that it has"""
+        """checkpoint -> position in the checkpoint"""
         self._is_closed = self._is_by_batches = False
         saved = self._state.get(STATE_KEY) if self._is_exact else None
         if saved is not None:
@@ -134,7 +134,7 @@ class ReplayedLetters(Spout, TwoPhaseStatefulComponent):
         self.emit(values, letter if self._is_tracked else None, letter[2], task)
 
     def _streams_of(self, letter: dict[str, Any]) -> list[str]:
-        """Where it goes; ComponentError if nobody reads that any more."""
+        """Target of the letter; ComponentError without a reader."""
         origin, fields = (letter["source"], letter["stream"]), letter["fields"]
         by_source = letter["component"] == letter["source"]
         streams = [
@@ -152,7 +152,7 @@ class ReplayedLetters(Spout, TwoPhaseStatefulComponent):
         return streams
 
     def _direct_task(self, letter: dict[str, Any], stream: str) -> int | None:
-        """Of a direct stream: the instance that gave the tuple up, if there is still one."""
+        """For a direct stream: the abandoning instance, if still present."""
         ((reader, grouping),) = self._targets[stream].items()
         if grouping["type"] != "DIRECT":
             return None
@@ -170,7 +170,7 @@ class ReplayedLetters(Spout, TwoPhaseStatefulComponent):
         self._are_done(self._position)
 
     def fail(self, tup_id: Any) -> None:
-        """Emit it again. A component that abandons it makes another letter of it."""
+        """Replay the letter. A component that abandons the tuple again creates a new letter."""
         if tup_id in self._pending and self._failed.failed(tup_id, time.monotonic()):
             values = self._pending.pop(tup_id)
             self.delegate.record_error(

@@ -17,10 +17,10 @@ class DeadLetterFiles(FileSink):
     format = "json"
     folder_key = keys.DEAD_LETTER
     commit_secs = 1.0
-    """Who looks for a letter looks soon."""
+    """Short commit interval: letters are read by people."""
 
     def unknown_output(self) -> str:
-        """Letters of previous runs stay what they are: a folder collects them."""
+        """Letters of previous runs are kept: the folder accumulates letters."""
         return ""
 
     def line_of(self, tup: "Tuple") -> bytes:
@@ -32,7 +32,7 @@ class DeadLetterTopic(KafkaSink):
     """A record for each letter; its key is the component that gave the tuple up."""
 
     def unknown_output(self) -> str:
-        """Letters of previous runs stay what they are: a topic collects them."""
+        """Letters of previous runs are kept: the topic accumulates letters."""
         return ""
 
     def output_of_another_run(self, run: str) -> str:

@@ -26,9 +26,9 @@ from heron_core.errors import ComponentError, HeronError
 
 REPLAY_HEADER = "heronpy.replay"
 REQUESTS_AT = 0
-"""The partition of the requests: every topic has this one."""
+"""Partition of the requests: present in every topic."""
 READ_SECS = 30.0
-"""So long nothing may come while a topic is read to its end; a broker that restarts takes less."""
+"""Longest silence while reading a topic to its end; longer than a broker's restart."""
 WRITE_SECS = 30.0
 """For each step of a transaction; less than the brokers' own limit (60 s)."""
 RECORDS_AT_ONCE = 500
@@ -60,7 +60,7 @@ def read_topic(
 def request_in_topic(
     topic: str, servers: str, topology: str, settings: Mapping[str, Any], lines: Sequence[bytes]
 ) -> None:
-    """Have these letters sent again, all or none; HeronError if they cannot be written."""
+    """Request the replay of the letters, atomically; HeronError if the write fails."""
     writer = f"heronpy.replay.{secrets.token_hex(8)}"
     own = {"bootstrap.servers": servers, "transactional.id": writer}
     producer = kafka().Producer({**settings, **own}, logger=SparingLog(_log))
@@ -129,7 +129,7 @@ def _letter(record: Any) -> Letter:
 
 
 def _replayed_by(record: Any) -> str | None:
-    """The topology for which a letter is sent again; None for the letter itself."""
+    """Target topology of a replay request; None for a letter."""
     for name, value in record.headers() or ():
         if name == REPLAY_HEADER:
             return str(value.decode("utf-8", "replace"))
@@ -137,7 +137,7 @@ def _replayed_by(record: Any) -> str | None:
 
 
 class TopicRequests:
-    """Requests for one topology (letter_locations.Requests): the number of one is its offset."""
+    """Replay requests of one topology (letter_locations.Requests): the number is the offset."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class TopicRequests:
         settings: Mapping[str, Any],
         logger: logging.Logger,
     ) -> None:
-        """Read what is there; ComponentError if no broker answers or the topic is unknown."""
+        """Read available requests; ComponentError for an unreachable broker or unknown topic."""
         self._topology = topology
         self._waiting: dict[int, Letter] = {}
         self._following = 0
@@ -191,7 +191,8 @@ class TopicRequests:
             self._commit(wait=False)
 
     def _commit(self, wait: bool) -> None:
-        """What a later run need not read; without it that run would send letters once more."""
+        """Record the position for later runs; otherwise a later run would replay the letters
+        again."""
         offset = min(self._waiting, default=self._following)
         if offset == self._committed and not wait:
             return

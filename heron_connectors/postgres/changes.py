@@ -34,13 +34,13 @@ ToValue = Callable[[int, str], Any]
 
 
 def lsn_of(text: str) -> int:
-    """The number of an LSN as Postgres writes it, such as 0/16B3748."""
+    """Parse an LSN as written by Postgres, such as 0/16B3748."""
     high, _, low = text.partition("/")
     return (int(high, 16) << LSN_HALF_BITS) + int(low, 16)
 
 
 def lsn_text(lsn: int) -> str:
-    """The other way round."""
+    """Format an LSN."""
     return f"{lsn >> LSN_HALF_BITS:X}/{lsn & ((1 << LSN_HALF_BITS) - 1):X}"
 
 
@@ -51,7 +51,7 @@ class SlotPosition:
     flushed: int
     """All transactions whose commit stands before this LSN."""
     commit_lsn: int = 0
-    """All before this one, too, and of this one"""
+    """Transactions before the LSN, and of the current transaction"""
     index: int = 0
     """so many changes."""
 
@@ -66,16 +66,16 @@ class SlotPosition:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row that was changed, or a table that was emptied."""
+    """One changed row, or a truncated table."""
 
     operation: str
     """insert, update, delete or truncate; read for a row of the snapshot."""
     schema: str
     table: str
     before: dict[str, Any] | None = None
-    """Of a row that was there: the columns of the replica identity, as far as the log has them."""
+    """The previous row: the columns of the replica identity, as far as logged."""
     after: dict[str, Any] | None = None
-    """Of one that is there now."""
+    """The current row."""
     unchanged: list[str] = field(default_factory=list)
     """Columns that `after` lacks: large values that the log does not repeat."""
     commit_time: datetime | None = None
@@ -83,7 +83,8 @@ class Change:
     index: int = 0
     xid: int = 0
     problem: str = ""
-    """Why a value of it is a text though its column is not one: there is no such value."""
+    """Reason why a value is a text despite its column's type: the type lacks the value in
+    Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class Done:
 
 
 RemainderOf = Callable[[Relation, int, "Insert | Update | Delete | Truncate"], Remainder]
-"""(table, number of the transaction, message) -> what of it is not done by rows that were read."""
+"""(table, transaction number, message) -> part of the change not covered by read rows."""
 
 
 def _all_of_it(relation: Relation, xid: int, message: Any) -> Remainder:
@@ -112,7 +113,7 @@ class ChangeReader:
         self._index = 0
 
     def take(self, message: Message) -> Iterator[Change | Done]:
-        """What comes of a message; DecodingError for one that does not follow on what was."""
+        """Changes of a message; DecodingError for a message out of sequence."""
         match message:
             case Relation():
                 self._relations[message.oid] = message

@@ -43,7 +43,7 @@ SLOT = "postgres.slot"
 PUBLICATION = "postgres.publication"
 """Config key: a publication, or a list of them: which tables, operations, rows and columns."""
 POLL_SECS = "postgres.poll.secs"
-"""Config key: how often to ask a server that has nothing new (0.2)."""
+"""Config key: poll interval of a server without news (0.2)."""
 PENDING = "postgres.pending"
 """Config key: with so many changes that are not acked nothing more is read (10000)."""
 
@@ -57,7 +57,7 @@ LAG_METRIC = "postgres-lag-bytes"
 SLOT_REPORT_SECS = 1.0
 """How often the slot is advanced, and asked how much of the log is not done for good."""
 CHECKPOINTS_MAX = 16
-"""Checkpoints that are not complete and may become so: older ones have failed."""
+"""Checkpoints that may still complete: older incomplete checkpoints have failed."""
 
 ChangeId = tuple[int, int]
 """(LSN of the commit, number of the change in its transaction)"""
@@ -99,8 +99,8 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         self._state = stateful_state
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
-        """Read the settings and the state; ComponentError if they are wrong. It connects for its
-        first tuple: a server that is away comes back."""
+        """Read settings and state; ComponentError if invalid. The connection is opened by the
+        first tuple, because an unreachable server may return."""
         self._name = name = context.get_component_id()
         if len(context.get_component_tasks(name)) > 1:
             raise ComponentError(
@@ -150,9 +150,9 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         self._next_slot_report = 0.0
         self._patience = SpoutPatience(self._name, self.delegate, self.logger, self._disconnect)
         self._position: SlotPosition | None = None
-        """What is emitted; None before the server has said where the slot is."""
+        """Last emitted position; None before the server reports the slot's position."""
         self._log: ServerLog | None = None
-        """Of which its position is one."""
+        """Timeline of the position."""
         self._snapshot = SnapshotState() if self._has_snapshot else None
         self._has_batches = False
         """Whether the engine repeats whole batches, and keeps the state itself."""
@@ -207,7 +207,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
             del waiting[min(waiting)]
 
     def post_save(self, checkpoint_id: Any) -> None:
-        """What is before the position of this checkpoint is never read again."""
+        """Confirm the checkpoint's position: earlier changes are never read again."""
         for each in [each for each in self._of_checkpoint if each <= int(checkpoint_id)]:
             self._to_advance = max(self._to_advance, self._of_checkpoint.pop(each))
         self._next_slot_report = 0.0
@@ -217,7 +217,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         self._disconnect()
 
     def begin_batch(self, batch_id: int) -> None:
-        """Where whole batches are repeated: what was emitted before this one is done for good."""
+        """On engines that repeat batches: output before the current batch is final."""
         self._has_batches = True
         if self._position is not None:
             self._to_advance = max(self._to_advance, self._position.flushed)
@@ -275,7 +275,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         return True
 
     def _take(self, change: Change) -> bool:
-        """Emit a change; False for one that is done already."""
+        """Emit a change; False for a change already covered."""
         position = self._position
         assert position is not None, "a change before the slot is known"
         if position.has(change.commit_lsn, change.index):
@@ -366,7 +366,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
             self._buffer.append(Done(SlotPosition(session.read_up_to())))
 
     def _read_rows(self, snapshot: SnapshotState, session: SlotReader) -> None:
-        """Fill the buffer with rows of the tables; what is emitted of them says which are left."""
+        """Fill the buffer with rows of the tables; emitted rows determine the rest."""
         self._patience.not_before = 0.0
         if self._rows is None:
             connection, types = session.connection, self._types

@@ -12,7 +12,7 @@ CONNECT = "postgres.connect"
 """Config key: how to connect, as text (`host=db dbname=shop user=reader`, or a URL) or as a dict of
 psycopg's arguments."""
 NEEDED_PACKAGE = ("psycopg", "reading Postgres")
-"""The client's module, and what needs it."""
+"""The client's module, and its purpose."""
 DEFAULTS = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -30,9 +30,9 @@ SESSION = {
 VERSION_MIN = 130000
 """Postgres 13: pg_current_snapshot."""
 _AWAY_CLASSES = ("08", "57P", "53300", "58", "40")
-"""SQLSTATEs of a connection that broke, a server that stops, starts or has all of its connections
-in use, an error of its system, a transaction that a server rolled back (on a standby: for what its
-primary has removed)."""
+"""SQLSTATEs of a broken connection, of a server that stops, starts or has no free connection, of
+a system error, of a transaction rolled back by the server (on a standby: after removal by the
+primary)."""
 _BUSY = ("55006", "55P03")
 """SQLSTATEs of an object that is in use, and of a lock that was waited for in vain."""
 
@@ -42,7 +42,7 @@ class Away(Exception):
 
 
 class Busy(Exception):
-    """Another session has what is needed; the text says who, and the cure."""
+    """An object is in use by another session, named in the text with the remedy."""
 
 
 def psycopg() -> Any:
@@ -51,8 +51,8 @@ def psycopg() -> Any:
 
 
 def connected(how: Any, application: str) -> Any:
-    """A connection that commits each statement, with `SESSION`; Away, or ComponentError for
-    arguments that are none and for a server that refuses them."""
+    """An autocommit connection with `SESSION`; Away, or ComponentError for invalid arguments and
+    a rejected connection."""
     driver = psycopg()
     needed("psycopg.conninfo", NEEDED_PACKAGE[1])
     try:
@@ -77,7 +77,7 @@ def meaning(error: Any) -> Exception:
     if isinstance(error, psycopg().ProgrammingError) and state is None:
         return ComponentError(f"{CONNECT}: {text}")
     if state is None:
-        # libpq's own: no socket, a host that is unknown, a connection that ended.
+        # libpq's own errors: no socket, unknown host, closed connection.
         refused = "authentication failed" in text or "does not exist" in text
         remedy = f"{CONNECT} gives user, password and database"
         return (

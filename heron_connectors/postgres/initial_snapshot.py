@@ -63,7 +63,7 @@ class RowRead:
 
 
 def key_order(connection: Any, keys: Sequence[KeyColumn], key: Key, until: Key) -> bool:
-    """Whether a key is not behind another one, as the server orders them."""
+    """Whether a key is at or before a second key, in the server's order."""
     ((found,),) = answered(connection, *is_up_to(keys, key, until))
     return bool(found)
 
@@ -81,14 +81,14 @@ class SnapshotReader:
         self._rows = RowReader(connection)
         self._left: list[TableParts] = []
         self._columns: dict[str, int] = {}
-        """Of the table that is read."""
+        """State of the table being read."""
         self._is_open = False
         self._snapshot = ""
         self.gone: list[str] = []
         """Tables of the state that the server, or the publication, does not have any more."""
 
     def begin(self) -> None:
-        """Find the tables, and begin with a snapshot in which none is altered or emptied."""
+        """Find the tables and start a snapshot during which no table is altered or truncated."""
         if not self._state.has_begun:
             self._state.tables = [self._checked(*each) for each in self._tables()]
             self._state.has_begun = True
@@ -102,7 +102,7 @@ class SnapshotReader:
             )
         self._state.end_lsn = lsn_of(lsn)
         for table in gone:
-            # In this snapshot it has no rows: so none of its changes up to here is left.
+            # The table is empty in the snapshot, so all its changes up to now are covered.
             table.read_up_to(None, self._snapshot)
             self.gone.append(f"{table.schema}.{table.table}")
         self._end_if_read()
@@ -136,7 +136,7 @@ class SnapshotReader:
         return TableParts(oid, schema, name, keys)
 
     def _divide_by_presence(self) -> list[TableParts]:
-        """Those that are not read to their end, if they are there; which of them are not."""
+        """Existing tables not read to the end; and missing tables."""
         gone = []
         for table in self._state.tables:
             if table.is_over:

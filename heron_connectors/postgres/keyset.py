@@ -1,9 +1,8 @@
-"""Rows in the order of their key, from any key on: the statements of a reader that can be resumed.
-Pure.
+"""Rows in key order from any key on: statements of a resumable reader. Pure.
 
-The place of a reader is the key of its newest row, as the texts that Postgres writes. A reader goes
-on at that key, not behind it: the row there is known, and a second one of the same key is
-found. So a key that is not unique is told and leaves no row out.
+The position of a reader is the key of its newest row, in the text form of Postgres. Reading
+resumes at the key, inclusively: the known row is skipped, and a second row with an equal key is
+detected. A key that is not unique is therefore reported, and never loses a row.
 """
 
 from collections.abc import Sequence
@@ -28,10 +27,10 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True)
 class KeysetShare:
-    """The part of one instance: rows whose key has its number as the remainder of a hash.
+    """The share of one instance: rows whose key hashes to the instance's remainder.
 
-    Ranges of the key would be read faster, but each instance would have to find the same ones: in a
-    table that grows, instances that begin at different moments would leave gaps between them.
+    Key ranges would be faster, but each instance would have to compute equal ranges: in a
+    growing table, instances that start at different times would leave gaps between the ranges.
     """
 
     index: int = 0
@@ -43,19 +42,19 @@ class Selection:
     """What is read."""
 
     source: str
-    """What stands behind FROM."""
+    """The FROM clause."""
     columns: tuple[str, ...]
     keys: tuple[KeyColumn, ...]
     has_nulls: bool = False
     """Whether a key may be null: then such rows are looked for, to be told of."""
     condition: str = ""
-    """Only rows for which it is true."""
+    """Filter: rows with a true result."""
     is_unique: bool = False
-    """Whether the server holds that no two rows have one key: then a reader goes on behind it."""
+    """Whether the server guarantees unique keys: reading then resumes after the key."""
 
 
 def quoted(name: str) -> str:
-    """A name as SQL writes it."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -1,4 +1,4 @@
-"""When a server is asked again that was away, that had what is needed in use, or that refused."""
+"""Retries of a server that is unreachable, busy, or rejects a request."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,12 +13,12 @@ from heron_core.errors import ComponentError
 FIRST_PAUSE_SECS = 0.5
 """Before a server that is away is asked again; then twice as long each time, up to 30 s."""
 BUSY_SECS = 10.0
-"""The session of a process that was killed may live so long, until the server sees that it is gone:
-only then what it holds is told of as an error."""
+"""Lifetime of a killed process's session until the server detects the loss: only later is a held
+resource an error."""
 
 
 class SpoutPatience:
-    """That of one spout; time is an argument."""
+    """Retries of one spout; time is an argument."""
 
     def __init__(
         self, name: str, delegate: Any, logger: Logger, let_go: Callable[[], None]
@@ -29,7 +29,7 @@ class SpoutPatience:
         self.busy_since: float | None = None
         self._failures = 0
         self._trouble = ""
-        """What was reported last."""
+        """The last reported problem."""
 
     def ask(self, now: float, call: Callable[[], None]) -> None:
         """Ask the server; one that is away is asked again later, and ComponentError if it refuses:

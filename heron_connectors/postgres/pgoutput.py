@@ -20,7 +20,7 @@ CASCADE_FLAG, RESTART_FLAG = 1, 2
 
 
 class DecodingError(ValueError):
-    """Bytes that are no message of pgoutput; the text says what is wrong with them."""
+    """Bytes that are not a message of pgoutput; the text states the problem."""
 
 
 class _Unchanged:
@@ -31,7 +31,7 @@ class _Unchanged:
 
 
 UNCHANGED: Final = _Unchanged()
-"""A large value (TOAST) that an UPDATE has left as it was: the log does not have it."""
+"""A large value (TOAST) unchanged by an UPDATE and therefore absent from the log."""
 Value = str | None | _Unchanged
 Values = tuple[Value, ...]
 """Texts of a row, as the output functions of its columns' types write them."""
@@ -58,7 +58,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class RelationColumn:
-    """One column of a table as it was at that moment."""
+    """One column of a table at the time of the message."""
 
     name: str
     is_key: bool
@@ -69,7 +69,7 @@ class RelationColumn:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table, before its first change and when it has changed."""
+    """A table definition, sent before the first change and after alterations."""
 
     oid: int
     schema: str
@@ -110,7 +110,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """Tables that were emptied by one statement."""
+    """Tables truncated by one statement."""
 
     oids: tuple[int, ...]
     is_cascade: bool
@@ -119,7 +119,7 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class TypeName:
-    """A type of a user's, before the table that has it."""
+    """A user-defined type, sent before its table."""
 
     oid: int
     schema: str
@@ -139,7 +139,7 @@ Message = (
 
 
 class _MessageReader:
-    """Takes one part of a message after the other."""
+    """Reads the parts of a message in sequence."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -218,7 +218,7 @@ def _begin(reader: _MessageReader) -> Message:
 
 
 def _commit(reader: _MessageReader) -> Message:
-    reader.number("!B")  # flags, of which there are none
+    reader.number("!B")  # flags, currently unused
     found = Commit(reader.number("!Q"), reader.number("!Q"))
     reader.time()
     return found

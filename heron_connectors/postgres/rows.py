@@ -1,4 +1,4 @@
-"""Rows of tables as they were at one moment: a transaction that keeps its snapshot to its end."""
+"""Rows of tables at one point in time: a transaction with a fixed snapshot."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,15 +18,15 @@ CURSOR = "heronpy_rows"
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One row, as the texts that Postgres writes."""
+    """One row, in the text form of Postgres."""
 
     texts: tuple[str | None, ...]
     key: Key
 
 
 class RowReader:
-    """One snapshot of a server; Away, Busy or ComponentError of every method, after which it and
-    its connection are closed."""
+    """One snapshot of a server; every method may raise Away, Busy or ComponentError, which
+    closes the snapshot and its connection."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -34,8 +34,8 @@ class RowReader:
         self._selection: Selection | None = None
 
     def begin(self, tables: Sequence[str] = ()) -> None:
-        """The transaction begins; these tables are not altered or emptied before its end. The
-        snapshot is that of the first statement behind it."""
+        """Start the transaction; the tables cannot be altered or truncated before its end. The
+        snapshot is taken by the next statement."""
         self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         self._run(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
         if tables:
@@ -88,7 +88,7 @@ class RowReader:
             raise _refused(error) from None
 
     def ask(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """Of the same snapshot."""
+        """Query within the snapshot."""
         return answered(self._connection, statement, values)
 
     def close(self) -> None:

@@ -20,8 +20,8 @@ from heron_connectors.postgres.fetching import FetchSize
 from heron_core.errors import ComponentError
 
 PAGE_CHANGES = 10_000
-"""A page ends with the transaction that reaches so many messages; the server keeps a page that is
-larger than its work_mem in a file of its own."""
+"""A page ends with the transaction that reaches the number of messages; the server stores a page
+above its work_mem in a file."""
 PLUGIN = "pgoutput"
 _PAGE = """
 SELECT data FROM pg_logical_slot_get_binary_changes(
@@ -53,7 +53,7 @@ class ServerLog:
     """Which log the positions of a state are positions of."""
 
     server: str
-    """The number of the server's system; that of its standbys, too."""
+    """The server's system identifier, shared by its standbys."""
     timeline: int
     """Another one begins when a standby is promoted, and when a backup is restored; 0 in the states
     of before, which have none."""
@@ -64,14 +64,14 @@ class SlotState:
     """What the server says of a slot."""
 
     confirmed: int
-    """Transactions whose commit is before it are not there any more."""
+    """Transactions committed before the LSN are no longer available."""
     log: ServerLog
     end: int
     """The LSN of the end of the log."""
 
     def problem(self, log: ServerLog | None, position: int) -> str:
-        """Why it cannot be read on from a position in a log: there other changes may be behind the
-        same LSNs, and would be taken for those that were read. Empty if it can."""
+        """Reason why reading cannot resume at a position of a log: changes behind equal LSNs may
+        differ, and would be mistaken for read changes. Empty if possible."""
         if log is None:
             return ""
         if log.server != self.log.server:
@@ -94,11 +94,12 @@ class SlotState:
 
 
 class SlotReader:
-    """One session; Away, Busy or ComponentError of every method, after which it is closed."""
+    """One session; every method may raise Away, Busy or ComponentError, which closes the
+    session."""
 
     def __init__(self, connection: Any, slot: str, publications: Sequence[str]) -> None:
         self.connection = self._connection = connection
-        """For what else is asked in this session, between two calls."""
+        """Connection for further queries of the session, between calls."""
         self._slot = slot
         self._publications = tuple(publications)
         self._copy = f"heronpy_{uuid4().hex}"
@@ -197,8 +198,8 @@ class SlotReader:
         self._connection.execute("COMMIT")
 
     def read_up_to(self) -> int:
-        """All transactions whose commit is before this LSN were read, with the last page; of those
-        without changes of the publications there was nothing to read."""
+        """All transactions committed before the LSN were read by the last page; skipped
+        transactions had no changes of the publications."""
         ((found, _),) = self._all(_LAG, [self._copy])
         return lsn_of(found)
 
@@ -255,7 +256,7 @@ class SlotReader:
 
 
 def advanced_by_another(slot: str, confirmed: int, ours: int) -> str:
-    """Of a slot that is not where this topology has left it."""
+    """Error for a slot that was moved by another client."""
     return (
         f"the slot {slot} is at {lsn_text(confirmed)}, but this topology is at {lsn_text(ours)}: "
         "another reader has advanced the slot, or the slot was recreated; the changes in "

@@ -32,7 +32,7 @@ XID_BITS = 32
 
 
 class Remainder(Enum):
-    """What is left of a change behind the rows that were read."""
+    """Part of a change not covered by the read rows."""
 
     WHOLE = "whole"
     NOTHING = "nothing"
@@ -42,8 +42,8 @@ class Remainder(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """The transactions that a snapshot has: those below `xmin`, and those below `xmax` that were
-    not under way."""
+    """The transactions visible in a snapshot: below `xmin`, and finished transactions below
+    `xmax`."""
 
     xmin: int
     xmax: int
@@ -56,7 +56,7 @@ class Visible:
         return cls(int(xmin), int(xmax), frozenset(map(int, filter(None, under_way.split(",")))))
 
     def has(self, short_xid: int) -> bool:
-        """Whether a transaction of the log is in it, by the number that is nearest."""
+        """Whether a logged transaction is visible, by the nearest 64-bit number."""
         distance = (short_xid - self.xmax) % (1 << XID_BITS)
         if distance >= 1 << (XID_BITS - 1):
             distance -= 1 << XID_BITS
@@ -66,7 +66,7 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPart:
-    """Rows of a table that were read in one snapshot."""
+    """Rows of a table read in one snapshot."""
 
     until: Key | None
     """The key of the last row; None: to the end of the table."""
@@ -75,7 +75,7 @@ class SnapshotPart:
 
 @dataclass(slots=True)
 class TableParts:
-    """What is read of a table."""
+    """Progress of reading a table."""
 
     oid: int
     schema: str
@@ -108,8 +108,8 @@ class TableParts:
 
 
 IsUpTo = Callable[[Sequence[KeyColumn], Key, Key], bool]
-"""(columns, key, other key) -> whether the key is at the other one or before it, as the server
-orders them."""
+"""(columns, key, other key) -> whether the key is at or before the other key, in the server's
+order."""
 RowMessage = Insert | Update | Delete
 
 
@@ -158,7 +158,7 @@ class SnapshotState:
 
     @classmethod
     def restored(cls, saved: dict[str, Any]) -> "SnapshotState":
-        """From what was saved."""
+        """Restore from the saved form."""
         tables = [
             TableParts(
                 oid,
@@ -179,7 +179,7 @@ class SnapshotState:
     def remainder(
         self, relation: Relation, xid: int, message: RowMessage | Truncate, is_up_to: IsUpTo
     ) -> Remainder:
-        """What is left of a change. DecodingError for one of which that cannot be known."""
+        """Part of a change not covered by the read rows. DecodingError if not decidable."""
         table = next((each for each in self.tables if each.oid == relation.oid), None)
         if table is None:
             return Remainder.WHOLE

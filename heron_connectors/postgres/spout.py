@@ -64,8 +64,8 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
         self._state = stateful_state
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
-        """Read the settings and the state; ComponentError if they are wrong. It connects for its
-        first tuple: a server that is away comes back."""
+        """Read settings and state; ComponentError if invalid. The connection is opened by the
+        first tuple, because an unreachable server may return."""
         self._name = name = context.get_component_id()
         if not config.get(CONNECT):
             raise ComponentError(f"{name}: its config needs {CONNECT}")
@@ -140,7 +140,7 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
         self._state.put(STATE_KEY, {**self._source, **position})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Where it is; it connects again."""
+        """Seek to a position; reconnects."""
         return {"_after": self._after, "_is_at_end": self._is_at_end}
 
     # --- rows -----------------------------------------------------------------------------------
@@ -196,8 +196,8 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
             self._add(row)
 
     def _add(self, row: TableRow) -> None:
-        """A row, unless it is the one that the session began at; ComponentError for one of the same
-        key as the row before."""
+        """A row, except the row at which the session started; ComponentError for two successive
+        rows with equal keys."""
         key = self._key_of(row.key)
         if key != self._newest:
             self._rows.append(row)
@@ -211,7 +211,7 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
         self._newest, self._is_resumed = key, False
 
     def _key_of(self, key: Key) -> tuple[Any, ...]:
-        """Values that are equal where Postgres' are, such as 1.0 and 1.00."""
+        """Normalise values that Postgres treats as equal, such as 1.0 and 1.00."""
         oids = self._oids[len(self._columns) :]
         return tuple(self._value_or_text(oid, text) for oid, text in zip(oids, key, strict=True))
 
@@ -238,7 +238,7 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
         self.logger.info("reads %s from %s", selection.source, self._after or "its beginning")
 
     def _selection(self, connection: Any) -> Selection:
-        """What is read, as the catalog has it now; ComponentError if it is not there."""
+        """The table to read, from the current catalog; ComponentError if missing."""
         key: tuple[KeyColumn, ...] = ()
         if self._query:
             source = f"({self._query.rstrip().rstrip(';')}\n)"

@@ -1,7 +1,7 @@
-"""Values of Postgres from the texts that its output functions write, as a value of Python that is
-the same, or not at all: what Python does not have is `Unrepresentable`. Pure.
+"""Values of Postgres, parsed from the text output of its types without loss; a value without
+Python equivalent is `Unrepresentable`. Pure.
 
-The session that reads them has `SETTINGS`, so that a text means one thing.
+The reading session uses `SETTINGS`, which makes the texts unambiguous.
 """
 
 import json
@@ -42,7 +42,7 @@ class TypeInfo:
     element: int
     """Of an array: the type of its elements; else 0."""
     base: int
-    """Of a domain: what it is made of; else 0."""
+    """Base type of a domain; else 0."""
     delimiter: str = ","
     """Between two elements of an array."""
 
@@ -165,7 +165,7 @@ class Types:
         self._parsers: dict[int, Parse] = {}
 
     def unknown(self, oids: set[int]) -> set[int]:
-        """Those of which the catalog has to be asked, and those that these are made of."""
+        """Types to look up in the catalog, and their component types."""
         wanted = set(oids)
         for oid in oids:
             info = self._infos.get(oid)
@@ -184,13 +184,13 @@ class Types:
         self._parsers.clear()
 
     def complete(self, oids: set[int], ask: Callable[[set[int]], Sequence[TypeInfo]]) -> None:
-        """Make types known, and what these are made of; `ask` says what the catalog has."""
+        """Register types and their component types; `ask` queries the catalog."""
         while unknown := self.unknown(oids):
             found = ask(unknown)
             for each in found:
                 self.learn(each)
             if not found:
-                return  # a type that is gone: its values are refused
+                return  # a dropped type: its values are rejected
             oids = {each.oid for each in found}
 
     def forget(self) -> None:

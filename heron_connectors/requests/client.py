@@ -35,7 +35,7 @@ from heron_core.thrift.calls import (
 from heron_core.thrift.structs import MalformedMessage
 
 CONNECT_SECS = 5.0
-"""A server that does not take a connection within it is away."""
+"""Connect timeout, after which a server counts as away."""
 FRAME_BYTES_MAX = TEXT_BYTES_MAX * FRAMES_OF_TEXT
 
 
@@ -66,10 +66,10 @@ class ServerAddress(Struct, frozen=True, kw_only=True):
 
 
 class ThriftClient:
-    """One connection, made with the first call and again after one that failed. For one thread."""
+    """One connection, opened by the first call and again after a failure. For one thread."""
 
     def __init__(self, address: ServerAddress, answer_secs: float | None) -> None:
-        """`answer_secs`: how long a call waits for its answer; None: as long as it takes."""
+        """`answer_secs`: timeout of a call; None: unlimited."""
         self.address = address
         self._answer_secs = answer_secs
         self._socket: socket.socket | None = None
@@ -189,7 +189,7 @@ class DRPCClient:
         token: str | None = None,
         authority: str | None = None,
     ) -> None:
-        """Without `timeout_secs` a call ends when the server ends it, which it does."""
+        """Without `timeout_secs` the server's own timeout ends a call."""
         address = ServerAddress(host=host, port=port, token=token, authority=authority)
         self._client = ThriftClient(address, timeout_secs)
 
@@ -200,7 +200,7 @@ class DRPCClient:
         self.close()
 
     def execute(self, function: str, arguments: str) -> str:
-        """The result; DRPCExecutionException if there is none, ServerAway if no server answers."""
+        """The result; DRPCExecutionException for a failed request, ServerAway without a server."""
         result: str = self._client.call("execute", function, arguments)
         return result
 
@@ -219,12 +219,13 @@ class DRPCInvocationsClient:
         """Whether the server takes several results at once; one of Storm's does not."""
 
     def fetch_request(self, function: str) -> Request | None:
-        """The next request, if there is one."""
+        """The next request, if available."""
         request = _request(self._client.call("fetchRequest", function))
         return request if request.id else None
 
     def await_requests(self, function: str, most: int, wait_secs: float) -> list[Request] | None:
-        """Up to so many requests, or none after a while; None if the server has no such method."""
+        """Up to the given number of requests, possibly none after a wait; None if the server
+        lacks the method."""
         millis = int(wait_secs * 1000)
         try:
             requests = self._client.call(
@@ -253,7 +254,7 @@ class DRPCInvocationsClient:
             self.result(request_id, text)
 
     def fail_request(self, request_id: str, why: str | None = None) -> None:
-        """Say that it is not answered, and why (Storm: failRequestV2)."""
+        """Report a failed request with its reason (Storm: failRequestV2)."""
         if why is None:
             self._client.call("failRequest", request_id)
         else:

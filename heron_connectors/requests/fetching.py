@@ -1,4 +1,4 @@
-"""A thread that fetches requests from one server, for a spout that must not wait."""
+"""A thread that fetches requests from one server, for a spout that must not block."""
 
 import threading
 from collections import deque
@@ -14,11 +14,12 @@ from heron_core.algorithms.retries import pause_secs
 from heron_core.errors import HeronError
 
 WAIT_SECS = 5.0
-"""The server answers then, if no request comes: it knows by that that the function is served."""
+"""Poll duration: the server answers by then without a request, and learns that the function is
+served."""
 FETCH_MAX = 256
 WAITING_MAX = 512
-"""Requests in the spout: with more of them the thread fetches no others, and they wait where they
-have a time-out and a limit."""
+"""Limit of requests in the spout: above, fetching stops, and requests wait at the server under
+its time-out and limit."""
 POLL_SECS = (0.001, 0.01)
 """Between two calls of Storm's servers, which do not wait: it doubles while no request comes."""
 OF_CALLERS = (
@@ -31,7 +32,7 @@ RETRY_SECS_MAX = 5.0
 
 
 class FetchingThread:
-    """Requests of one function from one server, and what keeps them from coming."""
+    """Requests of one function from one server, or the server's problem."""
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class FetchingThread:
         self._is_active.clear()
 
     def take(self) -> Request | None:
-        """The next request, if there is one."""
+        """The next request, if available."""
         if not self._waiting:
             return None
         request = self._waiting.popleft()
@@ -76,7 +77,7 @@ class FetchingThread:
         return request
 
     def close(self) -> list[Request]:
-        """End the thread; the requests that it has fetched and nothing has taken."""
+        """End the thread; returns fetched requests not yet taken."""
         self._is_closed.set()
         self._is_active.set()
         self._has_capacity.set()

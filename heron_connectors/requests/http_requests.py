@@ -37,7 +37,7 @@ ERRORS = {
     CallState.TIMED_OUT: (504, "SERVER_TIMEOUT"),
     CallState.STOPPED: (503, "SERVER_SHUTDOWN"),
 }
-"""Storm's codes and words; it has none for a function that is not served."""
+"""Status codes and texts of Storm; Storm lacks a status for an unserved function."""
 REFUSALS: dict[type[CallRefused], tuple[int, str]] = {
     Overloaded: (429, "OVERLOADED"),
     ArgumentsTooLarge: (413, "ARGUMENTS_TOO_LARGE"),
@@ -56,11 +56,11 @@ class HttpCounts(Struct):
     refused: int = 0
     """Requests without the token, of another site's page, or for another name."""
     malformed: int = 0
-    """Requests that were answered with 400, 404, 405 or 413 before there was a call."""
+    """Requests rejected with 400, 404, 405 or 413 before a call started."""
 
 
 class HttpAnswer(Struct, frozen=True):
-    """What is sent."""
+    """A response."""
 
     status: int
     body: bytes
@@ -115,7 +115,7 @@ def refusal(headers: Mapping[str, str], options: RequestServerOptions) -> tuple[
 
 
 def call_of(method: str, raw_path: bytes) -> tuple[str, str | None]:
-    """The function and the arguments of a request below /drpc/; None: they are its body."""
+    """Function and arguments of a request below /drpc/; None: the arguments are the body."""
     parts = raw_path.split(b"/", 3)
     try:
         function, *rest = (unquote_to_bytes(part).decode() for part in parts[2:])
@@ -142,7 +142,7 @@ class RequestApplication:
         self._metrics = metrics
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
@@ -197,7 +197,7 @@ class RequestApplication:
             raise Unacceptable(400, "the arguments are not UTF-8") from None
 
     async def _call(self, function: str, arguments: str, receive: Receive) -> HttpAnswer:
-        """A caller that goes away takes its call along."""
+        """Cancel the call of a disconnected caller."""
         call = asyncio.ensure_future(self._service.execute(function, arguments))
         gone = asyncio.ensure_future(_disconnect(receive))
         try:

@@ -35,7 +35,7 @@ LinearBolt = type[Bolt] | type[BaseBatchBolt]
 
 
 class LinearDRPCInputDeclarer:
-    """What a bolt reads of the one before it, and its config."""
+    """Inputs of a bolt from its predecessor, and the bolt's config."""
 
     def __init__(self, kind: LinearBolt, parallelism: int) -> None:
         self.kind = kind
@@ -47,7 +47,7 @@ class LinearDRPCInputDeclarer:
     def fields_grouping(
         self, *fields: str, stream: str = DEFAULT_STREAM
     ) -> "LinearDRPCInputDeclarer":
-        """Equal values in these fields go to one task; the id of the request is one of them."""
+        """Equal values in the fields go to one task; the request id is one of the fields."""
         return self._add(stream, Grouping.fields(*fields))
 
     def partial_key_grouping(
@@ -115,7 +115,7 @@ class LinearDRPCTopologyBuilder:
         self._bolts: list[LinearDRPCInputDeclarer] = []
 
     def add_bolt(self, bolt: LinearBolt, parallelism: int = 1) -> LinearDRPCInputDeclarer:
-        """The next bolt in the row, a class; say on what it returns how it reads the one before."""
+        """Append a bolt class; the returned object declares the input grouping."""
         if not (isinstance(bolt, type) and issubclass(bolt, (Bolt, BaseBatchBolt))):
             raise WrongArgumentError(
                 f"add_bolt takes a class derived from BaseBasicBolt, BaseBatchBolt or Bolt, not"
@@ -179,7 +179,7 @@ class LinearDRPCTopologyBuilder:
         if index:
             inputs[GlobalStreamId(before, COORDINATED_STREAM)] = Grouping.DIRECT
         shape = CoordinationShape(
-            # The first bolt gets one tuple of each request, in one of its tasks.
+            # The first bolt receives one tuple per request, in one of its tasks.
             ((before, index == 1),) if index else (),
             (PREPARE, ID_STREAM) if has_ids else None,
         )
@@ -202,7 +202,7 @@ class LinearDRPCTopologyBuilder:
         )
 
     def _result_stream(self) -> tuple[str, str]:
-        """That of the last bolt, and its first field."""
+        """Name of the last bolt, and the bolt's first field."""
         spec = HeronComponentSpec("last", "last", False, 1, None, self._bolts[-1].kind.outputs)
         streams = [stream for stream in spec.to_spec().outputs if stream.name != COORDINATED_STREAM]
         name = self._bolts[-1].kind.__name__

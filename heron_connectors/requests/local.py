@@ -1,5 +1,5 @@
-"""Requests without a server, in one process: what a LocalDRPC and the components of a topology that
-runs beside it have in common."""
+"""Requests without a server, in one process: shared state of a LocalDRPC and the components of a
+topology."""
 
 import json
 from uuid import uuid4
@@ -7,11 +7,11 @@ from uuid import uuid4
 from heron_connectors.requests.table import Ending, Request, RequestLimits, RequestTable
 
 _services: dict[str, "LocalRequests"] = {}
-"""Those that are open, by their ids (Storm: ServiceRegistry)."""
+"""Open services, by id (Storm: ServiceRegistry)."""
 
 
 class LocalRequests:
-    """The calls of one LocalDRPC; time is what its owner says."""
+    """The calls of one LocalDRPC; the owner supplies the time."""
 
     def __init__(self, limits: RequestLimits) -> None:
         self.id = f"local-{uuid4().hex}"
@@ -21,7 +21,7 @@ class LocalRequests:
         _services[self.id] = self
 
     def fetch_request(self, function: str) -> Request | None:
-        """The next request, if there is one."""
+        """The next request, if available."""
         requests = self.table.fetch(function, 1, self.now)
         return requests[0] if requests else None
 
@@ -48,7 +48,7 @@ class LocalRequests:
 
 
 def local_requests(service_id: str) -> LocalRequests | None:
-    """Those of an id; None if there are none in this process."""
+    """The service of an id; None if absent in the process."""
     return _services.get(service_id)
 
 

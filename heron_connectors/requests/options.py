@@ -1,4 +1,4 @@
-"""The settings of a request server, and who may ask it."""
+"""Settings of a request server, and its access control."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class RequestServerOptions(Struct, frozen=True, kw_only=True):
     invocations_port: int = INVOCATIONS_PORT
     http_port: int = HTTP_PORT
     token: str | None = None
-    """What callers and topologies have to say; None: nothing."""
+    """Token required of callers and topologies; None: open."""
     certificate: str | None = None
     key: str | None = None
     """Of the certificate; with both all three ports speak TLS."""
@@ -63,6 +63,6 @@ class Addresses(Struct, frozen=True):
 
     @classmethod
     def of(cls, sockets: Any) -> "Addresses":
-        """Of sockets that listen, in this order."""
+        """Ports of listening sockets, in order."""
         callers, topologies, http = (each.getsockname()[:2] for each in sockets)
         return cls(callers, topologies, http)

@@ -19,7 +19,7 @@ BATCH_BYTES_MAX = 1 << 20
 
 
 class WaitingResult(Struct, frozen=True):
-    """One that is returned with those that have come with it."""
+    """A result, returned together with others of its message."""
 
     request_id: str
     text: str
@@ -27,10 +27,10 @@ class WaitingResult(Struct, frozen=True):
 
 
 class ReturnResults(Bolt):
-    """Returns each result to the server that its request came from (Storm: ReturnResults).
+    """Returns each result to the server of its request (Storm: ReturnResults).
 
-    Its input has the result, a text, and what DRPCSpout has emitted as return-info. A result that
-    the server does not take fails its tuple.
+    Input: the result, a text, and the return-info emitted by DRPCSpout. A result rejected by the
+    server fails its tuple.
     """
 
     outputs: list[str] = []
@@ -47,7 +47,7 @@ class ReturnResults(Bolt):
         return not self._waiting
 
     def process(self, tup: Any) -> None:
-        """Take a result, which is returned with those of the same message; it is acked then."""
+        """Add a result, returned and acked together with others of the message."""
         result, info = tup.values
         if info is None:
             self.ack(tup)
@@ -77,7 +77,7 @@ class ReturnResults(Bolt):
             self.return_waiting()
 
     def return_waiting(self) -> None:
-        """Return those that have come, to each server at once."""
+        """Return the collected results, to each server in one call."""
         taken, self._waiting, self._bytes = self._waiting, {}, 0
         for (host, port), results in taken.items():
             pairs = [(each.request_id, each.text) for each in results]
@@ -91,13 +91,13 @@ class ReturnResults(Bolt):
             (self.ack if problem is None else self.fail)(tup)
 
     def close(self) -> None:
-        """Return those that are left, and end the connections."""
+        """Return remaining results and close the connections."""
         self.return_waiting()
         self._clients.close()
 
 
 def _origin_of(info: Any) -> tuple[str, str, int] | None:
-    """Id, host and port; None if it does not say them."""
+    """Id, host and port; None if invalid."""
     try:
         known = json.loads(info)
         request_id, host, port = known["id"], known["host"], known["port"]

@@ -1,4 +1,4 @@
-"""Results and failures of requests, on their way to the servers that have them."""
+"""Delivery of results and failures to the servers of the requests."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,10 +14,10 @@ from heron_connectors.requests.client import (
 from heron_connectors.requests.settings import servers_of
 
 ATTEMPTS = 3
-"""As Storm's: the first one, and two on connections that are made again."""
+"""Attempts, as in Storm: the first, and two on new connections."""
 AWAY_SECS = 2.0
-"""A server that took none of the attempts is not tried again for so long, so that results for other
-servers do not wait for it."""
+"""Pause after all attempts to a server failed, so that results for other servers are not
+delayed."""
 ANSWER_SECS = 5.0
 
 
@@ -38,7 +38,7 @@ class ReturnClients:
         return self._attempt((host, port), lambda client: client.results(results))
 
     def fail(self, request_id: str, host: str, port: int, why: str | None) -> str | None:
-        """Tell that there is no result; why that could not be told, else None."""
+        """Report a failed request; returns the reason if the report fails, else None."""
         return self._attempt((host, port), lambda client: client.fail_request(request_id, why))
 
     def close(self) -> None:
@@ -69,7 +69,7 @@ class ReturnClients:
     def _client(self, server: tuple[str, int]) -> DRPCInvocationsClient:
         client = self._clients.get(server)
         if client is None:
-            # The spout's config may name others; they are not told the token.
+            # Servers outside of the spout's config never receive the token.
             other = ServerAddress(host=server[0], port=server[1])
             address = self._known.get(server, other)
             client = self._clients[server] = DRPCInvocationsClient(address, ANSWER_SECS)

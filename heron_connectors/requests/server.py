@@ -151,7 +151,7 @@ class RequestServer:
 
 
 class _HttpServer(uvicorn.Server):
-    """Its end is the end of all calls, which it would wait for otherwise."""
+    """Shut down; open calls are ended, to avoid waiting for them."""
 
     def __init__(self, config: uvicorn.Config, service: RequestService) -> None:
         super().__init__(config)

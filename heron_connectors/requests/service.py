@@ -20,7 +20,7 @@ FETCH_SECS_MAX = 10.0
 
 
 class RequestService:
-    """For one event loop, and called on it alone."""
+    """Belongs to one event loop, and is called on the loop only."""
 
     def __init__(self, limits: RequestLimits, life: str) -> None:
         self._loop = asyncio.get_running_loop()
@@ -47,12 +47,12 @@ class RequestService:
             return await caller
         finally:
             del self._callers[request_id]
-            self._table.abandon(request_id)  # nothing, if it has ended
+            self._table.abandon(request_id)  # ignored after the end
 
     # --- topologies -----------------------------------------------------------------------------
 
     async def fetch(self, function: str, most: int, wait_secs: float) -> list[Request]:
-        """Up to so many requests; waits for the first one, if there is none."""
+        """Up to the given number of requests; waits for the first if none is available."""
         most = max(1, min(most, FETCH_MAX))
         requests = self._table.fetch(function, most, self._loop.time())
         if requests or wait_secs <= 0 or self._is_stopped:
@@ -92,7 +92,7 @@ class RequestService:
     # --- the rest -------------------------------------------------------------------------------
 
     def stop(self) -> int:
-        """End all calls, and those that come from here on; how many there were."""
+        """End all calls, present and future; returns the number of open calls."""
         self._is_stopped = True
         endings = self._table.stop()
         self._settle(endings)
@@ -116,11 +116,11 @@ class RequestService:
 
     @property
     def limits(self) -> RequestLimits:
-        """What is taken."""
+        """Limits of accepted calls."""
         return self._table.limits
 
     def functions(self) -> list[FunctionState]:
-        """Those that are served or called."""
+        """Functions served or called."""
         return self._table.functions(self._loop.time())
 
     def validate(self) -> None:

@@ -8,18 +8,18 @@ from heron_connectors.requests.options import INVOCATIONS_PORT, LOOPBACK
 from heron_core.errors import ComponentError
 
 SERVERS = "drpc.servers"
-"""Config key: the hosts of the servers, as a list or a text with commas; one may name its port,
-as `host:3773`. Default: this machine."""
+"""Config key: hosts of the servers, as a list or a comma-separated text, optionally with ports,
+as `host:3773`. Default: localhost."""
 SERVERS_PORT = "drpc.invocations.port"
-"""Config key: the port of those that name none (3773)."""
+"""Config key: port of hosts without a port (3773)."""
 FUNCTION = "drpc.function"
 """Config key of a DRPCSpout: the function it serves."""
 LOCAL = "drpc.local"
 """Config key of a DRPCSpout: the LocalDRPC whose requests it takes."""
 TOKEN_FILE = "drpc.token.file"
-"""Config key: a file with the token of servers that want one."""
+"""Config key: file with the token, for servers that require a token."""
 AUTHORITY = "drpc.certificate"
-"""Config key: a file with the certificate, or that of its authority, of servers that speak TLS."""
+"""Config key: file with the certificate, or its authority's, for servers with TLS."""
 
 
 def servers_of(config: Mapping[str, Any], component: str) -> list[ServerAddress]:
@@ -51,7 +51,7 @@ def host_and_port(name: str) -> tuple[str, str | None]:
 
 
 def token_of(config: Mapping[str, Any], component: str) -> str | None:
-    """The token in the file that is named; ComponentError if it cannot be read."""
+    """Read the token file; ComponentError if unreadable."""
     path = config.get(TOKEN_FILE)
     if path is None:
         return None

@@ -62,7 +62,7 @@ class DRPCSpout(Spout):
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
-        """What can be told before it starts."""
+        """Checks before the start."""
         if LOCAL in config:
             return None
         try:
@@ -101,7 +101,7 @@ class DRPCSpout(Spout):
             thread.resume()
 
     def deactivate(self) -> None:
-        """Fetch none: calls wait at the server, and fail there if that lasts."""
+        """Stop fetching: calls wait at the server and time out there."""
         for thread in self._fetching:
             thread.pause()
 

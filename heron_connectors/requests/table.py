@@ -21,13 +21,13 @@ CALLS_MAX = 4096
 """Of one function, waiting to be fetched: further ones are refused. Four times the thousand calls
 at once that a server is measured with."""
 PENDING_BYTES_MAX = 256 * 1024 * 1024
-"""Arguments of all calls that have not ended, of whatever functions: a caller that makes up names
-fills the queue of none."""
+"""Total size of open calls' arguments over all functions, so that invented function names do not
+fill memory."""
 PENDING_MAX = 4 * CALLS_MAX
 """Of all functions together: a call without arguments takes memory, too."""
 FUNCTIONS_MAX = 1000
-"""Names that topologies have asked for lately; the one that was asked for longest ago is forgotten
-first. A topology has a handful of them."""
+"""Limit of recently requested function names, evicting the oldest. A topology has a handful of
+functions."""
 REQUEST_SECS = 600.0
 """Storm's `drpc.request.timeout.secs`."""
 UNSERVED_SECS = 30.0
@@ -36,7 +36,7 @@ TEXT_BYTES_MAX = 16 * 1024 * 1024
 """Of the arguments or the result of a call: a frame of Thrift is read as a whole."""
 
 DEADLINES_SPARE = 1000
-"""Deadlines of calls that have ended, besides as many as there are calls: then they are removed."""
+"""Limit of stale deadlines beyond the number of calls, above which they are removed."""
 
 
 class CallState(MachineState):
@@ -79,7 +79,7 @@ CALL = Transitions(
 
 
 class RequestLimits(Struct, frozen=True, kw_only=True):
-    """What a server takes, and how long it waits."""
+    """Limits and timeout of a server."""
 
     request_secs: float = REQUEST_SECS
     unserved_secs: float = UNSERVED_SECS
@@ -90,14 +90,14 @@ class RequestLimits(Struct, frozen=True, kw_only=True):
 
 
 class Request(Struct, frozen=True):
-    """What a topology fetches."""
+    """A request fetched by a topology."""
 
     id: str
     arguments: str
 
 
 class Ending(Struct, frozen=True):
-    """How a call has ended: its result, or why there is none."""
+    """Outcome of a call: the result, or the reason of failure."""
 
     id: str
     state: CallState
@@ -110,7 +110,7 @@ class Ending(Struct, frozen=True):
 
 
 class CallRefused(Exception):
-    """A call that is not taken; `str(error)` is one line."""
+    """A rejected call; `str(error)` is one line."""
 
 
 class Overloaded(CallRefused):
@@ -138,21 +138,21 @@ class RequestCounts(Struct):
     arguments_too_large: int = 0
     """Not taken."""
     results_late: int = 0
-    """Results and errors for calls of this server that had ended."""
+    """Results and errors for ended calls of the server."""
     results_unknown: int = 0
-    """Results and errors for ids that are of no call of this server."""
+    """Results and errors for ids unknown to the server."""
     answer_secs: float = 0.0
     """From the call to the result, of all that were answered."""
 
 
 class FunctionState(Struct, frozen=True):
-    """One function, for a list."""
+    """Summary of one function."""
 
     name: str
     waiting: int
     fetched: int
     idle_secs: float | None
-    """Since a topology has asked for it; None: not lately."""
+    """Time since a topology fetched the function; None: not lately."""
 
 
 class _Call(Struct):
@@ -169,8 +169,8 @@ class _Call(Struct):
 
 
 class RequestTable:
-    """The calls of one server; `life` is a word that no other life of a server has: an id of an
-    earlier one is unknown here, and its result goes to no other caller."""
+    """The calls of one server; `life` is unique to the server's process: ids of an earlier
+    process are unknown, so a result cannot reach a wrong caller."""
 
     def __init__(self, limits: RequestLimits, life: str) -> None:
         self.limits = limits
@@ -179,17 +179,17 @@ class RequestTable:
         self._issued = 0
         self._calls: dict[str, _Call] = {}
         self._pending_bytes = 0
-        """Arguments of these."""
+        """Total size of the arguments of open calls."""
         self._queues: dict[str, deque[_Call]] = {}
         self._asked: OrderedDict[str, float] = OrderedDict()
         """function -> when a topology has asked for it last, the longest ago first"""
         self._deadlines: list[tuple[float, str]] = []
-        """A heap; of calls that have ended as well, until they are due."""
+        """Heap of deadlines, including ended calls until due."""
 
     # --- callers --------------------------------------------------------------------------------
 
     def call(self, function: str, arguments: str, now: float) -> str:
-        """Take a call; its id. CallRefused if it is not taken."""
+        """Accept a call and return its id. CallRefused for a rejected call."""
         size_bytes = len(arguments.encode("utf-8", "surrogatepass"))
         if size_bytes > self.limits.text_bytes_max:
             self.counts.arguments_too_large += 1
@@ -249,7 +249,7 @@ class RequestTable:
         return requests
 
     def put_back(self, requests: list[Request]) -> None:
-        """They could not be sent to the topology that has fetched them: they are the next ones."""
+        """Requeue calls whose delivery to the fetching topology failed, at the front."""
         for request in reversed(requests):
             call = self._calls.get(request.id)
             if call is not None and call.state is CallState.FETCHED:
@@ -257,7 +257,7 @@ class RequestTable:
                 self._queues.setdefault(call.function, deque()).appendleft(call)
 
     def result(self, request_id: str, text: str, now: float) -> Ending | None:
-        """A result has come; None if it is of no call that waits for one."""
+        """Accept a result; None for an unknown or ended call."""
         call = self._fetched(request_id)
         if call is None:
             return None
@@ -271,7 +271,7 @@ class RequestTable:
         return self._end(call, CallState.ANSWERED, text)
 
     def fail(self, request_id: str, why: str) -> Ending | None:
-        """A topology could not process it; None if it is of no call that waits for a result."""
+        """Accept a failure; None for an unknown or ended call."""
         call = self._fetched(request_id)
         return None if call is None else self._end(call, CallState.FAILED, why)
 
@@ -317,7 +317,7 @@ class RequestTable:
     # --- what there is --------------------------------------------------------------------------
 
     def functions(self, now: float) -> list[FunctionState]:
-        """Those that topologies have asked for lately, and those that are called, by name."""
+        """Functions fetched lately or called, by name."""
         fetched: dict[str, int] = {}
         for call in self._calls.values():
             is_fetched = call.state is CallState.FETCHED
@@ -335,7 +335,7 @@ class RequestTable:
 
     @property
     def pending(self) -> int:
-        """Calls that have not ended."""
+        """Number of open calls."""
         return len(self._calls)
 
     def validate(self) -> None:

@@ -21,10 +21,10 @@ RETURN_RESULTS = "returnResults"
 INTERNAL_ERROR, SERVER_SHUTDOWN, SERVER_TIMEOUT, FAILED_REQUEST = range(4)
 """Storm's DRPCExceptionType."""
 FRAMES_OF_TEXT = 4
-"""A frame may be so many times as long as a text: a result above the limit has its call failed, by
-its name; a frame above this one ends its connection."""
+"""Ratio of frame limit to text limit: a result above the text limit fails its call by name; a
+frame above the frame limit closes the connection."""
 TEXT = Bytes(True, errors="replace")
-"""A result may hold half a character: its caller, who waits for it, gets a question mark there."""
+"""Invalid surrogates in a result are replaced by a question mark for the waiting caller."""
 
 
 class DRPCExecutionException(Struct, HeronError):
@@ -33,7 +33,7 @@ class DRPCExecutionException(Struct, HeronError):
     FIELDS = fields((1, "msg", TEXT, True), (2, "type", I32))
 
     def __init__(self, msg: str, type: int = FAILED_REQUEST) -> None:  # noqa: A002 (Thrift's name)
-        """Why, and what kind of failure it is."""
+        """Reason and kind of a failure."""
         super().__init__(msg, type)
 
     @classmethod
@@ -55,7 +55,7 @@ class DRPCRequest(Struct):
 
 
 class DRPCResult(Struct):
-    """A result among others."""
+    """A result within a list."""
 
     FIELDS = fields((1, "id", TEXT, True), (2, "result", TEXT, True))
 
@@ -82,4 +82,4 @@ METHODS: Mapping[str, ThriftMethod] = {
     "failRequest": ThriftMethod(arguments(_ID), None, _MAY_NOT),
     "failRequestV2": ThriftMethod(arguments(_ID, (2, "e", DRPCExecutionException)), None, _MAY_NOT),
 }
-"""Of both services; which of them a port offers is a matter of its server."""
+"""Processor of both services; the server decides which service a port offers."""

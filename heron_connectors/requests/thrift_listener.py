@@ -32,7 +32,7 @@ from heron_core.thrift.structs import MalformedMessage
 CONNECTIONS_MAX = 4096
 """Of one port; further ones are closed at once. A thousand callers and as many instances."""
 SHUTDOWN_SECS = 2.0
-"""For peers that do not take the answers that a server has for them when it ends."""
+"""Grace time at shutdown for peers that do not read pending answers."""
 FRAME_SECS = 30.0
 """From the first byte of a frame to its last: a peer that stops in the middle of it is closed."""
 UNKNOWN_PEER_BYTES_MAX = 64 * 1024
@@ -47,15 +47,14 @@ class ThriftCounts(Struct):
     refused: int = 0
     """Calls without the token."""
     malformed: int = 0
-    """Connections that were closed, and calls that were refused, as they are not of the
-    protocol."""
+    """Connections closed and calls rejected for protocol errors."""
     unknown_methods: int = 0
     connections_refused: int = 0
-    """There were too many."""
+    """Connections rejected above the limit."""
 
 
 class MethodsOfConnection(Protocol):
-    """What a connection offers."""
+    """Services of a connection."""
 
     methods: dict[str, Handler]
 
@@ -70,7 +69,8 @@ class ThriftListener:
         text_bytes_max: int,
         counts: ThriftCounts,
     ) -> None:
-        """`services`: makes what a connection offers; its argument says whether it is open."""
+        """`services`: creates the services of a connection, given whether the connection is
+        open."""
         self.services = services
         self.token = token
         self.frame_bytes_max = text_bytes_max * FRAMES_OF_TEXT
@@ -88,8 +88,8 @@ class ThriftListener:
         )
 
     async def close(self) -> None:
-        """Take no more connections, and end those that there are when what is under way in them is
-        answered, or after a while."""
+        """Stop accepting, and close connections after their pending calls are answered, or after
+        a timeout."""
         if self._server is not None:
             self._server.close()
         for connection in list(self.connections):
@@ -108,7 +108,7 @@ class ThriftListener:
 
 
 class ThriftConnection(asyncio.Protocol):
-    """One of them: frames in, frames out, each answer when it is there."""
+    """One connection: frames in, frames out, answers as available."""
 
     def __init__(self, listener: ThriftListener) -> None:
         self._listener = listener
@@ -133,20 +133,20 @@ class ThriftConnection(asyncio.Protocol):
         self._listener.connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The peer is gone: what it waits for is abandoned."""
+        """The peer has disconnected: abandon its pending calls."""
         self._listener.ended(self)
         self._stop_watch()
         for task in self._tasks:
             task.cancel()
 
     def end(self) -> None:
-        """Close it when what is under way is answered."""
+        """Close after pending calls are answered."""
         self._ends = True
         if not self._tasks:
             self._transport.close()
 
     def abort(self) -> None:
-        """Close it now."""
+        """Close immediately."""
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:

@@ -26,7 +26,7 @@ EXCEPTION_TYPES = {
     CallState.TIMED_OUT: SERVER_TIMEOUT,
     CallState.STOPPED: SERVER_SHUTDOWN,
 }
-"""How a call ends -> what Storm calls it."""
+"""Outcome of a call -> Storm's error type."""
 
 Given = Mapping[str, Any]
 Handler = Callable[[Given], Any]
@@ -34,11 +34,11 @@ Handler = Callable[[Given], Any]
 
 
 NO_REQUEST = Request("", "")
-"""What Storm's server answers if there is none."""
+"""Answer of Storm's server without a request."""
 
 
 class CallerService:
-    """DistributedRPC, for one connection."""
+    """The DistributedRPC service of one connection."""
 
     def __init__(self, service: RequestService) -> None:
         self._service = service
@@ -54,14 +54,14 @@ class CallerService:
 
 
 def result_of(ending: Ending) -> str:
-    """The result of `execute`; DRPCExecutionException if there is none."""
+    """The result of `execute`; DRPCExecutionException for a failure."""
     if ending.is_answer:
         return ending.text
     raise DRPCExecutionException(ending.text, EXCEPTION_TYPES[ending.state])
 
 
 class TopologyService:
-    """DistributedRPCInvocations, for one connection."""
+    """The DistributedRPCInvocations service of one connection."""
 
     def __init__(self, service: RequestService, is_open: Callable[[], bool]) -> None:
         """`is_open`: whether the connection takes an answer still."""
@@ -104,7 +104,7 @@ def _as_struct(request: Request) -> DRPCRequest:
 
 
 class TokenGate:
-    """Whether a connection may call: at once where there is no token, else once it has said it."""
+    """Whether a connection is authorised: always without a token, else after the token was sent."""
 
     def __init__(self, token: str | None) -> None:
         self._token = token

@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 FOLDER = "spark.folder"
 """Config key: an absolute path that the topology's machines and Spark's reach."""
 REMOVE = "spark.remove"
-"""Config key: true for a SparkSpout that removes what it has processed (false): only one topology
-may read the folder then."""
+"""Config key: true lets a SparkSpout remove processed rows (false); requires a single reading
+topology."""
 STATE_KEY = "heronpy.spark_spout"
 """Under it the state has the positions."""
 POLL_SECS = 0.2
-"""How often a spout that has nothing to read looks for more."""
+"""Poll interval of an idle spout."""
 CHECKPOINTS_MAX = 16
-"""Checkpoints that are not complete and may become so: older ones have failed."""
+"""Checkpoints that may still complete: older incomplete checkpoints have failed."""
 
 Position = tuple[int, int]
-"""(segment, rows of it that are done): rows of the reader's own parts."""
+"""(segment, processed rows of the reader's own parts)."""
 RowId = tuple[str, int, int]
 """(writer, segment, row)"""
 
 
 def folder_of(config: dict[str, Any], attribute: str | None, name: str) -> str:
-    """The component's folder; ComponentError without one that every machine understands."""
+    """The component's folder; ComponentError for a folder that is not shared between machines."""
     folder = config.get(FOLDER, attribute)
     if folder is None:
         raise ComponentError(
@@ -86,12 +86,12 @@ class SparkSink(WriteAheadSink):
         check_folder(self._name, self._folder, FOLDER)
 
     def unknown_output(self) -> str:
-        """Segments that are there."""
+        """Number of existing segments."""
         number = len(self._log.numbers())
         return f"{self._log.folder} has {number} segments of another run" if number else ""
 
     def output_of_another_run(self, run: str) -> str:
-        """Segments that are there, if the newest one is another run's."""
+        """Number of existing segments, if the newest was written by a different run."""
         numbers = self._log.numbers()
         is_ours = not numbers or self._log.segment(numbers[-1]).run == run
         return "" if is_ours else self.unknown_output()
@@ -101,7 +101,7 @@ class SparkSink(WriteAheadSink):
         self._log.remove_orphans(time.time())
 
     def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
-        """The rows that a segment can hold: all others are described and counted now."""
+        """The valid rows for a segment; invalid rows are reported and counted."""
         problems = unwritable(transaction)
         described = {at: f"{', '.join(self._fields)}: {problems[at]}" for at in problems}
         self.leave_out(described, self._fields, {at: list(transaction[at]) for at in problems})
@@ -187,7 +187,7 @@ class SparkSpout(EmitsRows[RowId], Spout, TwoPhaseStatefulComponent):
         return next(self._rows, None)
 
     def _new_rows(self) -> Iterator[tuple[RowId, list[Any]]]:
-        """All that is there from the positions on; afterwards these are behind it."""
+        """Read everything after the positions and advance them."""
         for writer in writers_of(self._folder):
             log = SegmentLog(self._folder, writer)
             first, done = self._positions.get(writer, (0, 0))
@@ -201,8 +201,8 @@ class SparkSpout(EmitsRows[RowId], Spout, TwoPhaseStatefulComponent):
     def _rows_of(
         self, log: SegmentLog, number: int, done: int, is_known: bool
     ) -> Iterator[tuple[RowId, list[Any]]]:
-        """The rows of this instance's parts behind the first `done`. Parts that an earlier reader
-        has removed are left out by one that has not begun yet, and are missed by another one."""
+        """The rows of the instance's parts after the first `done`. Parts removed by an earlier
+        reader are skipped by a new reader, and an error for a resumed reader."""
         segment = log.segment(number)
         absent = [each for each in self._fields if each not in segment.fields]
         if absent:
@@ -238,7 +238,7 @@ class SparkSpout(EmitsRows[RowId], Spout, TwoPhaseStatefulComponent):
     # --- acks, in the modes without checkpoints ---------------------------------------------------
 
     def _remove_acked(self) -> None:
-        """Remove the segments before the first one with a row that is not done."""
+        """Remove the segments before the first unprocessed row."""
         before = {writer: segment for writer, (segment, _) in self._positions.items()}
         for writer, segment, _ in self._pending:
             before[writer] = min(segment, before[writer])
@@ -259,7 +259,7 @@ class SparkSpout(EmitsRows[RowId], Spout, TwoPhaseStatefulComponent):
             del waiting[min(waiting)]
 
     def post_save(self, checkpoint_id: Any) -> None:
-        """What is before the positions of this checkpoint is never read again."""
+        """Confirm the checkpoint's positions: earlier rows are never read again."""
         done = [each for each in self._of_checkpoint if each <= int(checkpoint_id)]
         found = [self._of_checkpoint.pop(each) for each in sorted(done)]
         if found and self._removes:
@@ -267,7 +267,7 @@ class SparkSpout(EmitsRows[RowId], Spout, TwoPhaseStatefulComponent):
                 self._remove(writer, segment)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Where to read on; an engine that keeps state has what was emitted before."""
+        """Start position; an engine with state restores the state of emitted rows."""
         return {"_positions": self._positions}
 
     def _remove(self, writer: str, before: int) -> None:

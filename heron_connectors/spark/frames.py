@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FUNCTION = "frame.function"
 """Config key: a function of a SparkSession that returns a DataFrame."""
 SPARK_FORMAT = "frame.format"
-"""Config key: a format that Spark reads, such as parquet, csv, json, delta or kafka."""
+"""Config key: a format of Spark, such as parquet, csv, json, delta or kafka."""
 OPTIONS = "frame.options"
 """Config key: {option: value} of Spark's reader."""
 SCHEMA = "frame.schema"
@@ -39,19 +39,19 @@ SCHEMA = "frame.schema"
 FRAME = "frame.dataframe"
 """Config key: a HeldFrame."""
 FED = "frame.fed"
-"""Config key that an engine sets which hands the rows over itself."""
+"""Config key set by an engine that supplies the rows itself."""
 
 LEARNED = frozenset({"parquet", "csv", "json", "delta"})
-"""Formats that pyarrow (deltalake for the last one) reads as well."""
+"""Formats also readable by pyarrow (the last by deltalake)."""
 FOR_BATCHES = frozenset(
     {"maxfilespertrigger", "maxbytespertrigger", "maxcachedfiles", "maxfileage", "latestfirst"}
 )
-"""Options of Spark's that only say how much of a table is one batch."""
+"""Spark options that only limit the batch size."""
 
 LEFT_OUT = "__heronpy_left_out__"
-"""The column in which Spark keeps a row of a file that it cannot read, as it is written there."""
+"""Spark's column for the raw text of a corrupt row."""
 LEFT_OUT_CHARACTERS = 80
-"""Of such a row in a message."""
+"""Characters of a corrupt row in a message."""
 
 BY_COLUMNS = "frame.by.columns"
 """Config key that an engine sets when rows are emitted as record batches; the stream then has
@@ -59,7 +59,7 @@ types."""
 
 
 class LocalFrame:
-    """A DataFrame in a component's config; only the process that has its session has the frame."""
+    """A DataFrame in a component's config; only the process of the Spark session has the frame."""
 
     def __init__(self, frame: Any = None) -> None:
         self.frame = frame
@@ -149,8 +149,8 @@ class FrameSpout(TableSpout):
         super().initialize(config, context)
 
     def take_rows(self, batch: Any) -> list[RowLeftOut]:
-        """Emit the rows of a pyarrow.RecordBatch, in its order; an error for each that Spark could
-        not read, which is left out."""
+        """Emit the rows of a pyarrow.RecordBatch in order; corrupt rows are left out, with an
+        error each."""
         left_out: list[RowLeftOut] = []
         if LEFT_OUT in batch.schema.names:
             batch, left_out = _readable(batch)
@@ -175,17 +175,17 @@ class FrameSpout(TableSpout):
             super().next_tuple()
 
     def pre_save(self, checkpoint_id: Any) -> None:
-        """Where it is; whoever hands rows over knows that itself."""
+        """Empty: the supplier of the rows keeps the position."""
         if not self._is_fed:
             super().pre_save(checkpoint_id)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Where it is; whoever hands rows over knows that itself."""
+        """Empty: the supplier of the rows keeps the position."""
         return {} if self._is_fed else super().__getstate__()
 
 
 def _readable(batch: Any) -> tuple[Any, list[RowLeftOut]]:
-    """(the rows that Spark could read, an error for each of the others)"""
+    """(readable rows, an error for each corrupt row)"""
     column = batch.column(LEFT_OUT)
     texts = column.drop_null().to_pylist()
     errors = [RowLeftOut(f"a row is left out: {each!r:.{LEFT_OUT_CHARACTERS}}") for each in texts]
@@ -221,7 +221,7 @@ def _problems(topology: TopologySpec) -> Iterator[str]:
 
 
 def problem_without_spark(name: str, config: Mapping[str, Any]) -> str:
-    """Why a spout's frame cannot be read by pyarrow, in one line; empty if it can."""
+    """Reason why pyarrow cannot read a spout's frame, in one line; empty if readable."""
     remedy = "use --engine spark"
     if FUNCTION in config:
         return (

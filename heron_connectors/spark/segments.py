@@ -1,13 +1,13 @@
-"""Rows in a folder that two engines reach, in numbered segments: what the one adds, the other reads
-from wherever it stopped, as often as it needs to.
+"""Rows in numbered segments of a folder shared by two engines: one appends, the second reads
+from any position, repeatedly if needed.
 
-    FOLDER/WRITER/00000007.json         segment 7: its fields, its parts, who has added it
-    FOLDER/WRITER/RANDOM.rows           a part: rows, whole before any segment names it
+    FOLDER/WRITER/00000007.json         segment 7: its fields, its parts, its transaction
+    FOLDER/WRITER/RANDOM.rows           a part: rows, complete before a segment names the part
     FOLDER/WRITER/.RANDOM.rows.tmp      being written
 
-A writer is an instance of a sink, or a query of Spark's. Its segments have the numbers 0, 1, 2, …;
-one appears whole by a link, which fails if there is one of that number. So it is in the log once,
-whoever repeats what: Spark by the number of a batch, a topology by the id of a transaction.
+A writer is an instance of a sink, or a query of Spark. Segments are numbered 0, 1, 2, …; a
+segment appears atomically by a link, which fails if the number exists. Retries therefore append
+once: Spark is identified by the number of a batch, a topology by the id of a transaction.
 """
 
 import json
@@ -31,7 +31,7 @@ REMEMBERED = 1000
 """So many segments back a transaction is looked for, and segments without rows are kept: a sink
 repeats a commit of its newest checkpoints only."""
 ORPHAN_SECS = 3600.0
-"""A file that nobody has named for so long belongs to a writer that is gone."""
+"""Age at which an unreferenced file is known to belong to a dead writer."""
 _SEGMENT = re.compile(r"(\d{8,})\.json")
 
 
@@ -60,7 +60,7 @@ class MissingSegment(Exception):
 
 
 def writers_of(folder: str) -> list[str]:
-    """Whoever has added something to a folder."""
+    """The writers of a folder."""
     try:
         found = os.scandir(folder)
     except FileNotFoundError:
@@ -92,11 +92,11 @@ class SegmentLog:
         self.folder = os.path.join(folder, writer)
         self.writer = writer
         self._seen: dict[str, int] = {}
-        """Transaction -> its segment, of those up to the last one that was looked at."""
+        """Transaction -> segment, up to the last segment read."""
         self._last_seen = -1
 
     def numbers(self) -> list[int]:
-        """Of all segments that are there, in order."""
+        """Numbers of all existing segments, in order."""
         try:
             names = os.listdir(self.folder)
         except FileNotFoundError:
@@ -156,7 +156,7 @@ class SegmentLog:
         return SegmentPart(name, count)
 
     def add(self, segment: Segment) -> bool:
-        """Let a segment be seen; False, with nothing done, if there is one of its number."""
+        """Publish a segment; False, without effect, if the number exists."""
         os.makedirs(self.folder, exist_ok=True)
         beside = self._path(f".{secrets.token_hex(PART_BYTES)}.json.tmp")
         described = {
@@ -202,12 +202,12 @@ class SegmentLog:
             del self._seen[known]
 
     def discard(self, parts: Iterable[SegmentPart]) -> None:
-        """They are in no segment, and will be in none; or nobody wants them any more."""
+        """Remove parts that no segment references, now or later."""
         for each in parts:
             remove(self._path(each.name))
 
     def remove_orphans(self, now: float) -> None:
-        """Remove what writers that were killed have left; one that lives may be at work."""
+        """Remove files of killed writers; a live writer may be at work."""
         named = {part.name for each in self.numbers() for part in self.segment(each).parts}
         for name in os.listdir(self.folder) if os.path.isdir(self.folder) else ():
             if name in named or _SEGMENT.fullmatch(name):
@@ -223,8 +223,8 @@ class SegmentLog:
     # --- for a reader who is alone ----------------------------------------------------------------
 
     def remove_until(self, number: int) -> None:
-        """Remove the rows of this segment and of those before it. Its description stays for a
-        while: a writer that repeats a transaction finds it there."""
+        """Remove the rows of the segment and of earlier segments. Descriptions are kept for a
+        while, for writers that repeat a transaction."""
         numbers = self.numbers()
         for each in numbers:
             if each > number:

@@ -1,5 +1,5 @@
-"""What a CSV file is as a whole, before its rows are read: whether its bytes are UTF-8, and whether
-a quote is open at its end. One pass over its bytes, from quote to quote."""
+"""Properties of a whole CSV file, determined before parsing: valid UTF-8, and an open quote at
+the end. One pass over the bytes, from quote to quote."""
 
 import lzma
 import zlib
@@ -20,14 +20,14 @@ TAIL_BYTES = 80
 
 @dataclass(frozen=True, slots=True)
 class OpenQuote:
-    """A quote that is not closed: all behind it is its value."""
+    """An unclosed quote: the rest of the file is its value."""
 
     length: int
     """Of the value, in bytes of UTF-8 (of the file, if its bytes are what is parsed)."""
     beginning: bytes
 
     def is_of(self, value: bytes | None) -> bool:
-        """Whether a value is that which the quote begins."""
+        """Whether a value starts with the quote."""
         return (
             value is not None
             and len(value) == self.length
@@ -37,15 +37,15 @@ class OpenQuote:
 
 @dataclass(frozen=True, slots=True)
 class CsvProperties:
-    """Of one file."""
+    """Properties of one file."""
 
     is_utf8: bool
     open_quote: OpenQuote | None
 
 
 def csv_properties(path: str, encoding: str | None, delimiter: str, quote: str) -> CsvProperties:
-    """Of a file that is as it was. `encoding`: None where the bytes of the file are parsed; OSError
-    and ValueError."""
+    """Properties of an unchanged file. `encoding`: None if the file's bytes are parsed directly;
+    OSError and ValueError."""
     from os import stat
 
     found = stat(path)

@@ -9,7 +9,7 @@ Part = tuple[Any, str]
 
 
 def parts_of(arrow: Any, kind: Any, name: str) -> list[Part]:
-    """What a type of Arrow is made of; nothing for a plain one. `name`: of the value."""
+    """Component types of an Arrow type; empty for a plain type. `name`: of the value."""
     is_kind = arrow.types
     if is_kind.is_struct(kind):
         return [(each, f"{name}.{each.name}") for each in kind]
@@ -29,8 +29,8 @@ def requires_inside(arrow: Any, kind: Any) -> bool:
 
 
 def absent_value(arrow: Any, value: Any, kind: Any, name: str) -> str:
-    """The location of the first value that a column of a type requires and a value of it lacks;
-    empty if none is missing. A value that is none of the type lacks nothing here."""
+    """Location of the first missing value that the type requires; empty if complete. Values of a
+    wrong type are ignored here."""
     for field, location in parts_of(arrow, kind, name):
         for inner in _values_of(arrow, value, kind, field.name):
             found = location if inner is None and not field.nullable else ""

@@ -1,8 +1,8 @@
-"""Rows of tuples as tables of Arrow, for sinks that write columns: each value as it is, or its row
-is left out and told.
+"""Rows of tuples as Arrow tables, for columnar sinks: values are unchanged, invalid rows are
+left out and reported.
 
-The type of a column is, first to last: what the sink's config says, what the streams that it reads
-declare, what the table has that is there, what the values have.
+The type of a column is, in order of precedence: the sink's config, the declared types of the
+input streams, the existing table, the values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ MERGE, REFUSE = "merge", "refuse"
 
 
 def types_called(types: Mapping[str, str]) -> dict[str, Any]:
-    """Arrow's types by their names, or by those that SQL has for them; ComponentError."""
+    """Arrow types by Arrow or SQL name; ComponentError."""
     return {name: _type_called(name, text) for name, text in types.items()}
 
 
@@ -52,7 +52,7 @@ def file_of(table: Any) -> Any:
 def table_of(
     columns: Sequence[str], types: Types, rows: Sequence[Row]
 ) -> tuple[Any, dict[int, str]]:
-    """(pyarrow.Table of the rows that fit, why not for each of the others by its position)."""
+    """(pyarrow.Table of the valid rows, reasons by position for invalid rows)."""
     arrow = needed("pyarrow", PURPOSE)
     problems = _undeclared_fields(arrow, columns, types, rows)
     if not problems:
@@ -69,12 +69,12 @@ def table_of(
 
 
 def _refusals(arrow: Any) -> tuple[type[Exception], ...]:
-    """As heron_core.wire.columns has them, which needs Arrow."""
+    """The types of heron_core.wire.columns, imported late because of Arrow."""
     return arrow.ArrowException, TypeError, ValueError, OverflowError
 
 
 def _table(arrow: Any, columns: Sequence[str], types: Types, rows: Sequence[Row]) -> Any:
-    from heron_core.wire.columns import column_of  # which needs Arrow
+    from heron_core.wire.columns import column_of  # imports Arrow
 
     by_column = zip(*rows, strict=True) if rows else ((),) * len(columns)
     arrays = [
@@ -97,7 +97,7 @@ def _problem(arrow: Any, columns: Sequence[str], types: Types, row: Row) -> str:
 def _undeclared_fields(
     arrow: Any, columns: Sequence[str], types: Types, rows: Sequence[Row]
 ) -> dict[int, str]:
-    """The rows with a struct that has more fields than its type: Arrow would leave these out."""
+    """Rows with a struct wider than its type: Arrow would drop the additional fields."""
     nested = [
         (at, name, types[name])
         for at, name in enumerate(columns)
@@ -136,7 +136,7 @@ def _first_undeclared(arrow: Any, parts: Sequence[tuple[Any, Any]]) -> str:
 
 
 def _first_type(arrow: Any, rows: Sequence[Row], at: int) -> Any:
-    """The type of the column's first value that has one."""
+    """Type of the column's first typed value."""
     for row in rows:
         try:
             found = arrow.infer_type([row[at]])
@@ -155,10 +155,11 @@ def is_null(kind: Any) -> bool:
 def schema_problem(
     mode: str, key: str, known: Types, declared: Types, columns: Sequence[str]
 ) -> str:
-    """Why rows of these columns, of declared types as far as there are any, cannot be added to a
-    target whose columns are `known`: what that has; empty if they can.
+    """Reason why rows of the columns, with declared types if any, cannot be added to a target
+    with columns `known`; empty if possible.
 
-    ComponentError for a mode that is none. `key` is how a config says it."""
+    ComponentError for an invalid mode. `key` is the config key of the mode.
+    """
     if mode not in (MERGE, REFUSE):
         raise ComponentError(f"{key} is {MERGE} or {REFUSE}, not {mode}")
     if not known:
@@ -194,7 +195,7 @@ def _misfit(mode: str, known: Any, declared: Any, name: str) -> str:
 
 
 def _holds_all_of(is_kind: Any, known: Any, declared: Any) -> bool:
-    """Whether a column of one type takes each value of another one as it is."""
+    """Whether a column type holds each value of a second type unchanged."""
     if is_kind.is_integer(known) and is_kind.is_integer(declared):
         return bool(known.bit_width >= declared.bit_width)
     if is_kind.is_floating(known) and is_kind.is_floating(declared):
@@ -241,8 +242,8 @@ def _inferred(arrow: Any, rows: Sequence[Row], at: int) -> list[Any]:
 
 
 def widened(arrow: Any, known: Any, other: Any) -> Any:
-    """A type, with the fields that structs of another one have besides, however deep; what of it
-    may not be null stays so."""
+    """A type extended by the struct fields of a second type, at any depth; required fields stay
+    required."""
     is_kind = arrow.types
     if is_kind.is_struct(known) and is_kind.is_struct(other):
         more = {each.name: each.type for each in other}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PATH = "table.path"
 """Config key: a file, a folder or a glob pattern."""
 COLUMNS = "table.columns"
-"""Config key: which columns, in which order; all of them by default."""
+"""Config key: columns in order; default: all."""
 FORMAT = "table.format"
 """Config key: parquet, csv or json (an object a line), where files' names do not end so."""
 ROWS_PER_TUPLE = "table.rows.per.tuple"
@@ -40,8 +40,8 @@ FOLLOW = "table.follow"
 FOLLOW_SECS = "table.follow.secs"
 """Config key: how often to look for them (1)."""
 TYPES = "table.types"
-"""Config key: {column: type as SQL writes it} of CSV and JSON; without it, those of the spout's
-outputs. A row with a value that is none is left out: an error each time."""
+"""Config key: {column: SQL type} for CSV and JSON; default: the spout's outputs. A row with an
+invalid value is left out, with an error each."""
 DELIMITER = "table.delimiter"
 """Config key: what is between two values of a CSV file (a comma)."""
 QUOTE = "table.quote"
@@ -54,7 +54,7 @@ TIMESTAMP_FIELD = "table.timestamp.field"
 """Config key: the column with the time of an event, in ms since 1970 or a datetime: the spout gives
 watermarks then, for windows with the strategy Given()."""
 LAG_MS = "table.timestamp.lag.ms"
-"""Config key: how far an event may be behind the latest one before it in its file (0)."""
+"""Config key: longest lag of an event behind the latest event of its file (0)."""
 
 STATE_KEY = "heronpy.table_spout"
 """Under it the state has the position."""
@@ -140,7 +140,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
-        """What can be told before it starts: its files are missing."""
+        """Checks before the start: missing files."""
         path = config.get(PATH, cls.path)
         if path is None or not runs_here or config.get(FOLLOW, cls.follow):
             return None
@@ -155,7 +155,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
         self._state = stateful_state
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
-        """Find the files; ComponentError if there are none, unless they are waited for."""
+        """Find the files; ComponentError if none exist, unless new files are awaited."""
         name = context.get_component_id()
         path = config.get(PATH, self.path)
         if path is None:
@@ -172,7 +172,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
             self._columns = [each for each in getattr(self, "outputs", ()) if isinstance(each, str)]
         tasks = context.get_component_tasks(name)
         self._index, self._instances = tasks.index(context.get_task_id()), len(tasks)
-        # Under EFFECTIVELY_ONCE the position says it all: what fails then comes from there.
+        # Under EFFECTIVELY_ONCE the position is sufficient: failed rows are read again.
         mode = config.get(keys.RELIABILITY_MODE)
         self._tracked = mode not in (keys.ATMOST_ONCE, keys.EFFECTIVELY_ONCE)
         self._has_emitted_none(config)
@@ -228,7 +228,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
         self._failed.add(self._pending)
 
     def pre_save(self, checkpoint_id: Any) -> None:
-        """The pieces that are left, the position in the first one, and what is not acked."""
+        """Remaining pieces, the position in the first piece, and unacked rows."""
         left = self._pieces[self._piece :]
         self._state.put(
             STATE_KEY,
@@ -241,7 +241,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
         )
 
     def next_tuple(self) -> None:
-        """Emit what failed, or else what comes next."""
+        """Emit failed rows, or else the next rows."""
         if self._emit_failed():
             return
         if self._reading is None:
@@ -356,7 +356,7 @@ def table_of(
     types: Mapping[str, str],
     columns: Sequence[str],
 ) -> FileTable:
-    """The table that a config describes; ValueError, TypeError or UnknownType if that is none."""
+    """The table described by a config; ValueError, TypeError or UnknownType if invalid."""
     csv = CsvOptions(
         str(config.get(DELIMITER, ",")),
         str(config.get(QUOTE, '"')),

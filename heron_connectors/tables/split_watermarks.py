@@ -1,8 +1,8 @@
-"""How far a source is in event time that reads several splits, files or parts of them. Pure.
+"""Event time of a source with several splits (files or parts of files). Pure.
 
-Each split is as far as the latest of its events, less the lag; one that is not read yet is as far
-as its first event is. The source is as far as the slowest of them: so no event of a backfill is
-late, whichever split is read first, and however many instances read.
+The watermark of a split is its latest event minus the lag; of an unread split, its first event.
+The watermark of the source is the minimum over its splits: events of a backfill are never late,
+for any order of the splits and any number of instances.
 """
 
 from collections.abc import Hashable
@@ -29,7 +29,7 @@ def event_ms(value: Any) -> int:
 
 
 class SplitWatermarks:
-    """The splits of one instance that are not at their end."""
+    """The unfinished splits of one instance."""
 
     def __init__(self, lag_ms: int) -> None:
         self._lag_ms = lag_ms
@@ -45,11 +45,11 @@ class SplitWatermarks:
         self._latest[split] = max(time_ms, self._latest.get(split, time_ms))
 
     def end(self, split: Hashable) -> None:
-        """A split is at its end: it holds nothing back any more."""
+        """Finish a split, which no longer delays the watermark."""
         self._latest.pop(split, None)
 
     def rises_to(self) -> int | None:
-        """The watermark, if it has risen since this was asked last."""
+        """The watermark, if risen since the last call."""
         found = min(self._latest.values(), default=None)
         if found is None or (
             self._reported_ms is not None and found - self._lag_ms <= self._reported_ms

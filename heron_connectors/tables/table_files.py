@@ -1,6 +1,6 @@
-"""Files of a table: which there are, which parts of them an instance reads, their rows.
+"""Files of a table: discovery, distribution over instances, rows.
 
-A *piece* is what one instance reads as a whole: a row group of a Parquet file, or any other file.
+A *piece* is the unit of distribution: a row group of a Parquet file, or any other file.
 """
 
 import glob
@@ -43,7 +43,7 @@ COMMON_CSV = CsvOptions()
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,8}")
 READABLE_FEATURES = {"timestampNtz", "vacuumProtocolCheck", "v2Checkpoint"}
-"""Of a Delta table: what changes nothing in its data files."""
+"""Delta features without effect on data files."""
 COLUMN_MAPPING_VERSION = 2
 """Of the protocol: its columns may have other names in the files."""
 BATCH_ROWS = 4096
@@ -63,7 +63,7 @@ class TablePiece:
 
 @dataclass(frozen=True, slots=True)
 class FileTable:
-    """Files that match one path: a file, a folder (with all below it) or a glob pattern."""
+    """Files of a path: a file, a folder (recursively) or a glob pattern."""
 
     path: str
     format: str | None = None
@@ -78,7 +78,7 @@ class FileTable:
 
     @property
     def is_delta(self) -> bool:
-        """Whether it is a Delta table, whose log says which of its files count."""
+        """Whether the table is a Delta table, whose log lists the valid files."""
         return os.path.isdir(os.path.join(self.path, "_delta_log"))
 
     def files(self) -> list[str]:
@@ -102,7 +102,7 @@ class FileTable:
                 yield TablePiece(path, None, 0)
 
     def columns(self, path: str) -> list[str]:
-        """The names of a file's columns, those that its folders name (day=2013-01-01) last."""
+        """Column names of a file, partition columns (day=2013-01-01) last."""
         kind = self._format(path)
         if kind == "parquet":
             return list(self._opened(path).schema.names)
@@ -127,7 +127,7 @@ class FileTable:
         of_folders, own = self._folder_columns(piece.path), self._own_columns(piece.path, kind)
         if kind == "csv" or not own:
             _check_columns(piece.path, columns, [*own, *of_folders])
-        # Without a column of the file there would be nothing to count its rows by.
+        # Without a column of the file its rows could not be counted.
         read = [each for each in columns if each not in of_folders] or own[:1]
         try:
             chunks = (
@@ -155,9 +155,8 @@ class FileTable:
                 yield unquote(name), unquote(text)
 
     def folder_texts(self) -> frozenset[str]:
-        """The columns that folders name and that are texts: those of which a value is not written
-        as a number, those that are declared as `string`, and those that a Delta table has so. Of a
-        table that is followed: as it is when it is asked first."""
+        """Partition columns of type text: a value that is not a number, a declared `string`, or
+        a Delta table's text column. Determined once for a followed table."""
         if not self._texts:
             texts = {name for name, kind in self.types.items() if kind.strip().lower() == "string"}
             if self.is_delta:
@@ -238,7 +237,8 @@ def share(pieces: Sequence[TablePiece], index: int, count: int) -> list[TablePie
 
 
 def lasting_share(pieces: Iterable[TablePiece], index: int, count: int) -> list[TablePiece]:
-    """The same of a table that grows: each file's name says whose it is, whatever comes later."""
+    """Assignment for a growing table: a file's name determines its instance, independent of
+    later files."""
     return [
         each
         for each in pieces
@@ -249,7 +249,7 @@ def lasting_share(pieces: Iterable[TablePiece], index: int, count: int) -> list[
 def _with_folders(
     rows: Iterable[Row], columns: Sequence[str], read: Sequence[str], folders: Mapping[str, Any]
 ) -> list[Row]:
-    """Rows of the columns that were read, with those of the folders between them."""
+    """Rows of the selected columns, with partition columns inserted."""
     order = [(name in folders, name if name in folders else read.index(name)) for name in columns]
     return [
         row
@@ -299,7 +299,7 @@ def _delta_files(path: str) -> list[str]:
             f" ({', '.join(sorted(features)) or 'renamed columns'}): write a copy without these"
             " features, or read it with Spark"
         )
-    # The folder of the table is quoted in them, what is below it stands as it is on the disk.
+    # The table's folder is quoted; the path below is used as on disk.
     root = urlsplit(table.table_uri).path
     return sorted(os.path.join(path, each.removeprefix(root)) for each in table.file_uris())
 

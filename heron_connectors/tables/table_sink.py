@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 RUN = "heronpy.run"
 """In the history of a table: the run that has written a version."""
 REFUSED = "heronpy.refused"
-"""There too: which rows of the transaction the table has refused. A commit that is repeated after a
-kill finds the same rows, and tells of them again."""
+"""Record of the rejected rows of a transaction: a commit repeated after a kill reports them
+again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class TableKeys:
     types: str
     schema_mode: str
     purpose: str
-    """What its packages are needed for."""
+    """Purpose of the required packages."""
 
 
 class TableSink(WriteAheadSink):
@@ -88,7 +88,7 @@ class TableSink(WriteAheadSink):
         self._known: dict[str, Any] = {}
         """The columns of the table, as it was seen last."""
         self._required: frozenset[str] = frozenset()
-        """Those of them that have a value in each row."""
+        """Columns with a required value."""
         self._mode = config.get(self.keys.schema_mode, self.schema_mode)
 
     def _names(self, said: str | Sequence[str] | None) -> list[str]:
@@ -103,16 +103,15 @@ class TableSink(WriteAheadSink):
             raise ComponentError(f"{self._name}: {self._table} {problem}")
 
     def problem_of_table(self) -> str:
-        """What of the table, as it was seen last, keeps all rows out, in words; empty if nothing
-        does."""
+        """Reason why the known table rejects all rows; empty if none."""
         found = schema_problem(
             self._mode, self.keys.schema_mode, self._known, self._types, self._columns
         )
         return f"has {found}" if found else ""
 
     def absent_column(self, given: Collection[str] = ()) -> str:
-        """A column that the table requires and rows do not have, in words; empty if there is none.
-        `given`: columns that get their values from the table itself."""
+        """A required column missing in the rows; empty if none. `given`: columns computed by the
+        table."""
         absent = sorted(self._required - set(self._columns) - set(given))
         if absent:
             return f"requires column {absent[0]!r}, which is missing in the input"
@@ -127,8 +126,8 @@ class TableSink(WriteAheadSink):
     # --- rows -------------------------------------------------------------------------------------
 
     def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
-        """The rows that fit: those that do not are told and counted now, as nobody waits for them
-        any more when they are written."""
+        """The valid rows; invalid rows are reported and counted now, because no later step waits
+        for them."""
         if not self._known:
             self.present()
         problems = self._problems_with(transaction)
@@ -163,8 +162,8 @@ class TableSink(WriteAheadSink):
         return reasons
 
     def no_table_of(self, rows: Sequence[Any], divided_by: Collection[str]) -> str:
-        """Why a new table cannot be made for rows; empty if it can, or if there is one. Later rows
-        may have what these lack, but a checkpoint does not wait for them."""
+        """Reason why rows cannot define a new table; empty if possible or not needed. Later rows
+        may be sufficient, but a checkpoint does not wait."""
         if self._known:
             return ""
         valued = {
@@ -186,9 +185,9 @@ class TableSink(WriteAheadSink):
         )
 
     def fitting(self, rows: Sequence[Any]) -> tuple[Any, dict[int, str]]:
-        """(The rows that fit, with the types that the table has now, why not for each other one by
-        its position.) They fitted when they were prepared; the table may have been changed since:
-        ComponentError if it takes no row any more, until that is mended."""
+        """(Rows valid for the table's current types, reasons by position for the rest.) The
+        table may have changed since the rows were prepared: ComponentError if the table rejects
+        all rows until repaired."""
         if problem := self.problem_of_table():
             raise ComponentError(f"{self._table} {problem}")
         problems = self._problems_with(rows)
@@ -219,8 +218,7 @@ class TableSink(WriteAheadSink):
         return table
 
     def _merges(self, wanted: Any) -> bool:
-        """Whether the format itself sees to it: it adds the fields of a struct as it adds
-        columns."""
+        """Whether the format itself adds struct fields along with columns."""
         return self._mode == MERGE and bool(self._arrow.types.is_nested(wanted))
 
     def _cast(self, column: Any, name: str, wanted: Any) -> Any:
@@ -243,7 +241,7 @@ def note_of(refused: Mapping[int, str], transaction_id: TransactionId) -> str:
 
 
 def noted_in(note: str | None, transaction_id: TransactionId) -> dict[int, str] | None:
-    """Position -> why, if the note is one of this transaction; else None."""
+    """Position -> reason, if the record belongs to the transaction; else None."""
     said = json.loads(note) if note else {}
     if (said.get("writer"), said.get("number")) != (transaction_id.writer, transaction_id.number):
         return None

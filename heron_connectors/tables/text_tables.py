@@ -1,9 +1,9 @@
-"""Rows of CSV files and of files with a JSON object a line: each value as it is, or its row is left
-out and told.
+"""Rows of CSV files and JSON-lines files: values are unchanged, invalid rows are left out and
+reported.
 
-A column has the type that is declared for it. A CSV column without one has the type that all of its
-values in the file have, if each can be written back from that: 007 is a text, and so is what
-stands in one column with it. JSON says itself what its values are.
+A column has its declared type. An undeclared CSV column has the most specific type that restores
+all of the file's values exactly: 007 is a text, and makes its column a text column. JSON values
+have their own types.
 """
 
 import json
@@ -33,7 +33,7 @@ ASCII_BYTES = 128
 BLOCK_BYTES = 1 << 20
 """Of a CSV file, parsed at once."""
 FIRST_RECORDS = 1000
-"""Of a JSON file: the columns are what these have."""
+"""First objects of a JSON file, which determine the columns."""
 ROWS_AT_ONCE = 1000
 """Of a JSON file, handed on together."""
 INFERRED_FILES_MAX = 1024
@@ -59,7 +59,7 @@ class BadRow:
 
     why: str
     counts: bool = True
-    """Whether it has a number among the rows: one with another number of columns has none."""
+    """Whether the row has a row number: rows with a wrong number of columns lack one."""
 
 
 Row = list[Any] | BadRow
@@ -111,13 +111,13 @@ class TypedValues:
         self._at_once: str | None = _AT_ONCE.get(name)
 
     def of_text(self, text: str | None) -> Any:
-        """What a CSV file says; ValueError if that is none."""
+        """Parse CSV values; ValueError if invalid."""
         if text is None or (not self._is_text and text in NOTHING):
             return None
         return self._checked(text, self._parse)
 
     def of_column(self, texts: Any) -> list[Any] | None:
-        """The values of an array of texts; None if they have to be looked at one by one."""
+        """The values of a text array; None if values must be parsed one by one."""
         if self._is_text:
             return list(texts.to_pylist())
         if self._at_once is None:
@@ -131,7 +131,8 @@ class TypedValues:
             return None
 
     def of_json(self, value: Any) -> Any:
-        """What JSON says: times and decimals are texts there, a text is never a number."""
+        """Convert JSON values: times and decimals are texts in JSON, and a text is never a
+        number."""
         if isinstance(value, str) and not self._is_text and self._parse not in (int, float, _bool):
             return self._checked(value, self._parse)
         if value is None or self._fits(value):
@@ -169,8 +170,8 @@ def _properties(path: str, options: CsvOptions) -> CsvProperties:
 
 
 def _is_as_bytes(path: str, options: CsvOptions) -> bool:
-    """Whether Arrow gets each byte of a file as a character: it ends a file at a row that it can
-    show by no other means, one with another number of columns that is not UTF-8."""
+    """Whether Arrow reads each byte of the file as one character: Arrow aborts at an
+    undisplayable row, i.e. a row with a wrong number of columns that is not UTF-8."""
     return is_decoded_here(options.encoding) and not _properties(path, options).is_utf8
 
 
@@ -245,8 +246,8 @@ def _bytes_again(batch: Any, names: Sequence[str]) -> Any:
 
 @lru_cache
 def is_decoded_here(encoding: str) -> bool:
-    """Whether delimiters, quotes and line ends are ASCII's bytes, whatever stands beside them: such
-    a file is taken apart first, and what is not of its encoding costs its row."""
+    """Whether delimiters, quotes and line ends are single ASCII bytes in the encoding: the file
+    is split first, and a decoding error costs only its row."""
     if lookup(encoding).name == UTF8:
         return True
     plain = bytes(range(ASCII_BYTES))
@@ -255,7 +256,7 @@ def is_decoded_here(encoding: str) -> bool:
 
 
 def _texts(values: Any, encoding: str) -> tuple[Any, dict[int, str]]:
-    """(an array of texts, why there is none at a position: null stands there)."""
+    """(a text array, reasons by position of nulls)."""
     arrow = needed("pyarrow", PURPOSE)
     own = encoding if is_decoded_here(encoding) else UTF8
     if lookup(own).name == UTF8:
@@ -353,7 +354,7 @@ INFERRED = {
     "timestamp": _ZONED,
     "double": _DOUBLE,
 }
-"""Type -> what every value of a column has to be for it; the first one counts."""
+"""Type -> requirement on every value of a column; the first match is used."""
 
 
 def csv_types(path: str, options: CsvOptions, names: tuple[str, ...]) -> dict[str, str]:
