@@ -6,6 +6,7 @@ PAGES: dict[str, str | dict[str, str]] = {
     "Home": "README.md",
     "Write topologies": {
         "Guide": "docs/GUIDE.md",
+        "Recipes: streams, keys and time": "docs/RECIPES.md",
         "Windows": "docs/WINDOWS.md",
         "State": "docs/STATE.md",
         "Checkpoints": "docs/CHECKPOINTS.md",
