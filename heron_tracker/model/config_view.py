@@ -13,6 +13,10 @@ _SECRET = re.compile(
     r"passw|passphrase|secret|token|credential|api.?key|private|auth", re.IGNORECASE
 )
 _IN_URL = re.compile(r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)")
+_IN_SETTINGS = re.compile(
+    r"\b((?:\w*password|passwd|pwd)\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s;&]+)", re.IGNORECASE
+)
+"""Of libpq's and ODBC's texts: host=db password='x y', Server=db;Pwd=x."""
 
 
 def shown_config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,4 +33,8 @@ def _shown(key: str, value: Any) -> Any:
         return shown_config(value)
     if isinstance(value, list | tuple):
         return [_shown("", each) for each in value]
-    return _IN_URL.sub(HIDDEN, value) if isinstance(value, str) else value
+    return _without_passwords(value) if isinstance(value, str) else value
+
+
+def _without_passwords(text: str) -> str:
+    return _IN_SETTINGS.sub(rf"\g<1>{HIDDEN}", _IN_URL.sub(HIDDEN, text))
