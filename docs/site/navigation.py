@@ -7,6 +7,7 @@ PAGES: dict[str, str | dict[str, str]] = {
     "Write topologies": {
         "Guide": "docs/GUIDE.md",
         "Recipes: streams, keys and time": "docs/RECIPES.md",
+        "Recipes: systems and operation": "docs/RECIPES_SYSTEMS.md",
         "Windows": "docs/WINDOWS.md",
         "State": "docs/STATE.md",
         "Checkpoints": "docs/CHECKPOINTS.md",

@@ -1,4 +1,4 @@
-"""The programs of a page of recipes, and what the page shows as their output."""
+"""Programs of a page of recipes, and the output of each on the page."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ def programs(page: str) -> dict[str, str]:
 def shown(page: str) -> dict[str, list[list[str]]]:
     """Name of a module -> the indented paragraphs behind its block, each as its lines.
 
-    Commands are a paragraph of their own, in front of what they print.
+    Commands are a paragraph in front of their output.
     """
     paragraphs: dict[str, list[list[str]]] = {}
     for name, _, behind in _blocks(page):

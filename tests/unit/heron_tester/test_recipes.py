@@ -1,4 +1,4 @@
-"""Every recipe of docs/RECIPES.md is a program that prints what the page shows."""
+"""Each program of docs/RECIPES.md prints the lines of the page."""
 
 import re
 import sys
@@ -14,12 +14,12 @@ PAGE = "RECIPES.md"
 PROGRAMS = programs(PAGE)
 SHOWN = shown(PAGE)
 SHARED = "rows"
-"""The module that the others import."""
+"""Imported by all programs of the page."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The files of the page, in the current folder; no test after this one finds their modules."""
+    """The current folder with the files of the page; a later test finds none of their modules."""
     monkeypatch.chdir(tmp_path)
     for name, program in PROGRAMS.items():
         (tmp_path / f"{name}.py").write_text(program)
@@ -31,23 +31,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 Drive = Callable[[TopologyTester], None]
 PREPARED: dict[str, Callable[[], None]] = {}
-"""Name of a module -> what is done before its topology begins."""
+"""Name of a module -> preparation of its input."""
 DRIVEN: dict[str, Drive] = {}
-"""Name of a module -> how its topology runs, if not to its end."""
+"""Name of a module -> driver of its topology, instead of `to_the_end`."""
 IN_ANY_ORDER = {"split_by_content", "merge_sources", "cached_lookup", "distinct_visitors"}
-"""Their lines come from several instances or sources."""
+"""Modules with lines from several instances or sources."""
 WITH_A_FILE = {"keep_late_data": "late"}
-"""Name of a module -> the folder of its files; the page shows them behind a command."""
+"""Name of a module -> folder of its files, with a command in front of their lines on the page."""
 
 
 def to_the_end(tester: TopologyTester) -> None:
-    """All that the spouts have, then on_finish."""
+    """All tuples of the spouts, then on_finish."""
     tester.run_spouts()
     tester.finish()
 
 
 def drives(name: str) -> Callable[[Drive], Drive]:
-    """The function runs that topology."""
+    """The function drives the topology of the module `name`."""
 
     def add(drive: Drive) -> Drive:
         DRIVEN[name] = drive
@@ -57,7 +57,7 @@ def drives(name: str) -> Callable[[Drive], Drive]:
 
 
 def prepare(name: str, file: str, text: str) -> None:
-    """The file is there when the program begins."""
+    """Write the file before the program of the module `name` begins."""
 
     def write() -> None:
         Path(file).write_text(text)
