@@ -254,7 +254,8 @@ class Brokers:
         consumer.subscribe([topic])
         records = consumer.consume(count, timeout=20)
         consumer.close()
-        return sorted((each.key().decode(), json.loads(each.value())) for each in records)
+        texts = [((each.key() or b"").decode(), each.value() or b"null") for each in records]
+        return sorted((key, json.loads(value)) for key, value in texts)
 
 
 def test_records_are_changed_into_another_topic() -> None:
