@@ -8,6 +8,7 @@ from typing import Any
 from heron_cli.stored_nodes import node
 from heron_core.errors import HeronError
 from heron_core.state_tree import execution_path, scheduler_path, topology_path
+from heron_core.validation import choices
 from heron_engine.scheduler.outcomes import outcome_of
 from heron_engine.scheduler.stored_outcomes import ended_text, stored_outcomes
 from heron_engine.scheduler.user_folder import Home
@@ -43,8 +44,8 @@ def not_running(store: StateStore, name: str) -> HeronError:
     if ended := stored_outcomes(store).get(name, {}):
         host = ended.get("host", "?")
         return HeronError(f"{name} has ended ({ended_text(ended)}): its logs are on {host}")
-    known = ", ".join(running_names(store)) or "none"
-    return HeronError(f"no topology called {name!r} is running (running: {known})")
+    known = choices("running", name, running_names(store))
+    return HeronError(f"no topology called {name!r} is running: {known}")
 
 
 @contextmanager

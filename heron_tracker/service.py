@@ -9,6 +9,7 @@ from typing import Any
 
 from heron_core.operations import OperationKind
 from heron_core.stats import InstanceStats
+from heron_core.validation import choices
 from heron_io.saved_states import StateOfCheckpoint, open_saved
 from heron_io.state_queries import StateAnswer, TooManyQueries, WantedState, query_state
 from heron_io.state_store.protocol import StateStore
@@ -88,17 +89,19 @@ class Service:
         ):
             return snapshot
         where = "".join(f" in {wanted!r:.100}" for wanted in given if wanted)
-        known = ", ".join(snapshot.name for snapshot in self.collector.snapshots()) or "none"
-        raise NotFound(
-            f"no topology called {name!r:.200}{where} is running (running: {known:.500})"
-        )
+        names = [snapshot.name for snapshot in self.collector.snapshots()]
+        # What is asked for in another cluster may be there: its name is not a misspelt one.
+        known = choices("running", "" if where else name, names)
+        raise NotFound(f"no topology called {name!r:.200}{where} is running: {known:.500}")
 
     def by_id(self, topology_id: str) -> TopologySnapshot:
         """The topology with Storm's id, or of that name."""
         for each in self.collector.snapshots():
             if topology_id in (each.id, each.name):
                 return self.topology(each.name)
-        raise NotFound(f"no topology with the id {topology_id!r:.200} is running")
+        names = [each.name for each in self.collector.snapshots()]
+        known = choices("running", topology_id, names)
+        raise NotFound(f"no topology with the id {topology_id!r:.200} is running: {known:.500}")
 
     def with_stats(self, snapshot: TopologySnapshot) -> TopologySnapshot:
         """Itself; Unavailable, with the reason, if its master has not answered lately."""
@@ -113,8 +116,8 @@ class Service:
             rows = rows_of(snapshot, Wanted(component, instances=(name,)))
             if rows:
                 return rows[0]
-        known = ", ".join(each.instance for each in snapshot.instances[:10])
-        raise NotFound(f"{snapshot.name} has no instance {name!r:.200} (it has: {known})")
+        known = choices("instances", name, [each.instance for each in snapshot.instances])
+        raise NotFound(f"{snapshot.name} has no instance {name!r:.200}: {known:.500}")
 
     def points(
         self, snapshot: TopologySnapshot, component: str, start: int, end: int

@@ -32,10 +32,13 @@ if TYPE_CHECKING:
 STATE_COOKIE = "heronpy_state"
 """That the browser which comes back is the one that was sent."""
 PAGE = (
-    "<!doctype html><meta charset=utf-8><title>heronpy</title>"
-    "<style>body{{font-family:sans-serif;margin:4em auto;max-width:24em}}</style>"
-    "<h1>heronpy</h1>{issuer}<form method=post><p>{text}<p><input type=password name=token "
-    "autofocus autocomplete=current-password><button>Log in</button></form>"
+    "<!doctype html><html lang=en><meta charset=utf-8><title>heronpy</title>"
+    "<meta name=viewport content='width=device-width, initial-scale=1'>"
+    "<meta name=color-scheme content='light dark'>"
+    "<style>body{{font-family:sans-serif;margin:4em auto;max-width:24em;padding:0 1em}}</style>"
+    "<main><h1>heronpy</h1>{issuer}<form method=post><p><label for=token>{text}</label>"
+    "<p><input type=password id=token name=token autofocus autocomplete=current-password> "
+    "<button>Log in</button></form></main>"
 )
 AT_ISSUER = f'<p><a href="{LOGIN_AT_ISSUER}">Log in at {{}}</a>'
 Text = Annotated[str, Query(max_length=4000)]

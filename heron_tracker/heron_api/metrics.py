@@ -8,6 +8,7 @@ from heron_core.instance_report import DISTRIBUTIONS
 from heron_core.instance_series import SERIES, latency_series, values_of
 from heron_core.stats import InstanceStats
 from heron_core.topology_events import BAD_KINDS
+from heron_core.validation import choices
 from heron_tracker.envelope import BadRequest, NotFound
 from heron_tracker.heron_api.plans import instance_id, instance_ids
 from heron_tracker.heron_api.query import Timeline
@@ -40,8 +41,8 @@ def check_component(snapshot: TopologySnapshot, component: str) -> None:
         return
     known = [each.name for each in snapshot.spec.components] if snapshot.spec else []
     if component not in known:
-        listed = ", ".join(known) or "none is known"
-        raise NotFound(f"{snapshot.name} has no component {component!r:.100} (it has: {listed})")
+        listed = choices("components", component, known)
+        raise NotFound(f"{snapshot.name} has no component {component!r:.100}: {listed:.500}")
 
 
 def series_of(snapshot: TopologySnapshot, component: str, metric: str) -> str | None:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
 from heron_core.stats import InstanceStats
+from heron_core.validation import choices
 from heron_io.open_metrics import exposition
 from heron_tracker import log_files, stacks
 from heron_tracker.envelope import BadRequest, NotFound, encoded, success
@@ -282,9 +283,10 @@ def _add_exceptions(router: APIRouter, service: Service) -> None:
 
 def _checked_container(snapshot: TopologySnapshot, container: str) -> None:
     """All containers of a topology on one machine share a folder; one that it has not has none."""
-    known = {str(each.id) for each in snapshot.packing.containers} | {"0"}
+    known = ["0", *(str(each.id) for each in snapshot.packing.containers)]
     if container.removeprefix("stmgr-").removeprefix("container_") not in known:
-        raise NotFound(f"{snapshot.name} has no container {container!r:.100}")
+        listed = choices("containers", container, known)
+        raise NotFound(f"{snapshot.name} has no container {container!r:.100}: {listed}")
 
 
 def _add_files(router: APIRouter, service: Service) -> None:

@@ -22,6 +22,10 @@ class Chart:
             self._chart.props(f'role="img" aria-label="{label}"')
         self._shown: dict[str, Any] = {}
 
+    def resize(self, width_least: int, height: int) -> None:
+        """Both in pixels."""
+        self._chart.style(f"min-width: {width_least}px; height: {height}px")
+
     def show(self, options: dict[str, Any]) -> None:
         """Draw it by these options of ECharts.
 

@@ -20,7 +20,7 @@ from heron_tracker.pages.component_view import (
     component_page as view_of,
 )
 from heron_tracker.pages.found_problems import FoundProblems
-from heron_tracker.pages.frame import SummaryList, frame, keep_fresh
+from heron_tracker.pages.frame import SummaryList, frame, heading, keep_fresh
 from heron_tracker.pages.latency_view import latency_map, measured_kinds
 from heron_tracker.pages.links import component_page as link_to
 from heron_tracker.pages.permission import Refused
@@ -42,18 +42,18 @@ def component_page(
     with frame(request, f"{name} · {topology}", topology, "", (name, link_to(topology, name))):
         sentence = Sentence()
         summary = SummaryList()
-        ui.label("Tasks").classes("heading")
+        heading("Tasks")
         tasks = LiveTable(TASKS, "No numbers have come yet", "Tasks")
-        ui.label("Latency").classes("heading")
+        heading("Latency")
         latencies = LiveTable(LATENCIES, "None was measured yet", "Latencies")
-        ui.label("Last error").classes("heading")
+        heading("Last error")
         traceback = ui.label().classes("trace")
-        ui.label("Busy, by task, in the last hour").classes("heading")
+        heading("Busy, by task, in the last hour")
         busy = Chart("canvas")
         latency = _LatencyChart(service, topology, name)
-        ui.label("Tuples per second in the last hour").classes("heading")
+        heading("Tuples per second in the last hour")
         rates = Chart("svg")
-        ui.label("A sample of its tuples").classes("heading")
+        heading("A sample of its tuples")
         SamplePanel(service, topology, name, lambda: refused(request.headers))
 
     recent = RecentPoints(service)
@@ -66,7 +66,7 @@ def component_page(
             return
         stats = snapshot.components.get(name)
         if stats is None:
-            sentence.show(f"{topology} has no numbers of a component `{name}`", "quiet")
+            sentence.show(f"{topology} has no numbers of component `{name}` yet", "quiet")
             return
         timed_problems = problems.of(snapshot)
         view = view_of(snapshot, name, stats, timed_problems, service.calendar())
@@ -99,7 +99,7 @@ class _LatencyChart:
         self._topology = topology
         self._component = component
         self._points: list[Point] = []
-        ui.label("Latency, by task, in the last hour").classes("heading")
+        heading("Latency, by task, in the last hour")
         self._kind = ui.toggle([], on_change=self._draw).props("no-caps dense")
         self._chart = Chart("canvas")
 

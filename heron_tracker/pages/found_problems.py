@@ -43,5 +43,6 @@ class FoundProblems:
             points = self._service.points(snapshot, problem.component, begin, int(at))
         except HeronError:
             return at
-        by_ten_seconds = busy_since(fine(points), problem, at)
-        return busy_since(points, problem, by_ten_seconds)
+        begun = min(float(snapshot.submitted_secs), at)
+        by_ten_seconds = busy_since(fine(points), problem, at, begun)
+        return busy_since(points, problem, by_ten_seconds, begun)

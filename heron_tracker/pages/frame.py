@@ -49,7 +49,13 @@ def frame(
         _tabs(topology, tab)
     _shortcuts(topology)
     with ui.element("div").classes("content").props('id="content"'):
+        ui.html(escape(title), sanitize=False, tag="h1").classes("page-title")
         yield
+
+
+def heading(text: str) -> None:
+    """Of a part of the page."""
+    ui.html(escape(text), sanitize=False, tag="h2").classes("heading")
 
 
 def _tabs(topology: str, current: str | None) -> None:

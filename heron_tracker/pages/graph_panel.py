@@ -17,6 +17,7 @@ from heron_tracker.pages.graph_view import (
     chart,
     graph_view,
     positions_of,
+    size_of,
 )
 from heron_tracker.pages.links import component_page
 
@@ -31,7 +32,9 @@ class GraphPanel:
         self._spec: TopologySpec | None = None
         self._positions: Positions = {}
         self._shown: GraphView | None = None
-        self._chart = Chart("svg", "graph", self._clicked, "Graph of the topology")
+        # It takes the focus, so that the keyboard scrolls a graph that is wider than the page.
+        with ui.element("div").classes("graph-frame").props('tabindex="0"'):
+            self._chart = Chart("svg", "graph", self._clicked, "Graph of the topology")
         self._caption = ui.label().classes("caption")
         self._legend = ui.html(sanitize=False).classes("legend")
 
@@ -54,6 +57,7 @@ class GraphPanel:
             "".join(_key(*entry) for entry in [*keys, (CRITICAL, CRITICAL_PATH)])
         )
         self._caption.set_text(view.caption)
+        self._chart.resize(*size_of(view))
         self._chart.show(chart(view))
 
 

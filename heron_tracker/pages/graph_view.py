@@ -1,6 +1,7 @@
 """A topology's graph: nodes as large as their throughput, edges as wide as their flow, coloured by
 what is wrong, as options of ECharts."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -36,6 +37,12 @@ SPAN_LEAST = 200.0
 """Of both axes, in the drawing's pixels."""
 MARGIN_BESIDE, MARGIN_BELOW = 0.18, 0.3
 """Beyond the outermost nodes, in parts of the whole: for their names."""
+LABEL_PIXELS, NAME_PIXELS = 125, 72
+"""Between two columns of nodes: for a label with numbers; for a name alone, which is cut there."""
+ROW_PIXELS, HEIGHT_LEAST = 75, 272
+"""For a node with its label, below each other; the height of a graph with few rows."""
+NARROW_SHARE = 0.6
+"""Of the size of a node, where only names are shown."""
 CRITICAL = "#d81b60"
 PLAIN = "#90a4ae"
 
@@ -73,6 +80,16 @@ class GraphView:
     edges: tuple[GraphEdge, ...]
     caption: str
     """The critical path in words."""
+
+    @property
+    def columns(self) -> int:
+        """Of nodes, side by side."""
+        return len({each.x for each in self.nodes})
+
+    @property
+    def rows(self) -> int:
+        """Of nodes, in the longest column."""
+        return max(Counter(each.x for each in self.nodes).values(), default=1)
 
     @property
     def matters(self) -> tuple[str, ...]:
@@ -188,7 +205,14 @@ def _lines(component: ComponentStats | None, paused: Sequence[str]) -> tuple[str
 
 
 def chart(view: GraphView) -> dict[str, Any]:
-    """The options of ECharts; the style sheet gives texts their colour, light or dark."""
+    """The options of ECharts; the style sheet gives texts their colour, light or dark.
+
+    Where labels with numbers would overlap, on a phone or in a long graph, names are shown alone:
+    the table below the graph has the numbers.
+    """
+    nodes = [_node(node) for node in view.nodes]
+    full = {"edgeLabel": {"show": True}, "data": nodes}
+    narrow = {"edgeLabel": {"show": False}, "data": [_narrow_node(node) for node in view.nodes]}
     return {
         "animation": False,
         "tooltip": {"show": False},
@@ -205,11 +229,25 @@ def chart(view: GraphView) -> dict[str, Any]:
                 "label": {"show": True, "position": "bottom", "lineHeight": 16},
                 "edgeLabel": {"show": True, "fontSize": 11, "formatter": "{c}",
                               "verticalAlign": "bottom", "padding": [0, 0, 8, 0]},
-                "data": [_node(node) for node in view.nodes],
+                "data": nodes,
                 "links": [_link(edge) for edge in view.edges],
             }
         ],
+        "media": [
+            {"option": {"series": [full]}},
+            {"query": {"maxWidth": _width(view, LABEL_PIXELS)}, "option": {"series": [narrow]}},
+        ],
     }  # fmt: skip
+
+
+def _width(view: GraphView, column_pixels: int) -> int:
+    """Pixels of a graph whose columns are so far from each other."""
+    return round(column_pixels * (view.columns - 1) * (1 + 2 * MARGIN_BESIDE))
+
+
+def size_of(view: GraphView) -> tuple[int, int]:
+    """The least width and the height, in pixels, in which names do not overlap."""
+    return _width(view, NAME_PIXELS), max(HEIGHT_LEAST, view.rows * ROW_PIXELS)
 
 
 def _axis(values: Sequence[float], least: float, margin: float) -> dict[str, Any]:
@@ -227,6 +265,12 @@ def _node(node: GraphNode) -> dict[str, Any]:
         "itemStyle": {"color": COLOURS.get(node.matter, PLAIN)},
         "label": {"formatter": "\n".join((node.name, *node.lines))},
     }  # fmt: skip
+
+
+def _narrow_node(node: GraphNode) -> dict[str, Any]:
+    """The same, smaller, with its name alone."""
+    label = {"formatter": node.name, "width": NAME_PIXELS, "overflow": "truncate"}
+    return {**_node(node), "symbolSize": round(node.size * NARROW_SHARE, 1), "label": label}
 
 
 def _link(edge: GraphEdge) -> dict[str, Any]:

@@ -1,25 +1,29 @@
 """The logs of a topology: choose a file, search in it, follow it."""
 
 import asyncio
+from collections.abc import Collection
+from typing import Any
 
 from fastapi import Request
 from nicegui import ui
 
 from heron_core.errors import HeronError
+from heron_core.validation import choices
 from heron_tracker import log_files
+from heron_tracker.envelope import NotFound
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.frame import frame, keep_fresh
-from heron_tracker.pages.log_view import PIECE_BYTES, LogTail
+from heron_tracker.pages.log_view import PIECE_BYTES, LogTail, first_file
 from heron_tracker.service import Service
 
 FOLLOW_SECS = 1.0
-EVENTS_LOG = "events.log"
 _SCROLL = "const e = getHtmlElement({}); e.scrollTop = e.scrollHeight;"
 
 
 def logs_page(service: Service, request: Request, name: str, file: str) -> None:
-    """Draw it; `file` is shown first, or what happened."""
+    """Draw it; `file` is shown first, else the one of log_view.first_file."""
     with frame(request, f"Logs · {name}", name, "logs"):
-        _Viewer(service, name, file or EVENTS_LOG)
+        _Viewer(service, name, file)
 
 
 class _Viewer:
@@ -29,11 +33,13 @@ class _Viewer:
         self._service, self._name = service, name
         self._tail = LogTail()
         with ui.element("div").classes("controls"):
-            self._file = ui.select([file], value=file, label="File", on_change=self._chosen)
+            self._file = ui.select(
+                [file] if file else [], value=file or None, label="File", on_change=self._chosen
+            )
             self._words = ui.input("Search: lines with all words", on_change=self._draw)
             self._words.props("clearable")
             self._follow = ui.checkbox("Follow", value=True)
-            self._count = ui.label().classes("quiet")
+            self._count = ui.label().classes("quiet").props('role="status"')
         self._lines = ui.label().classes("lines").props('tabindex="0" role="log" aria-label="Log"')
         keep_fresh(self._read, FOLLOW_SECS)
 
@@ -45,24 +51,35 @@ class _Viewer:
         """What is new in the file, and which files there are."""
         if not self._follow.value and self._tail.lines:
             return
-        tail, file = self._tail, str(self._file.value)
         try:
             snapshot = self._service.topology(self._name)
             files = await asyncio.to_thread(log_files.file_stats, snapshot, ".")
             self._offer([each for each, stat in files.items() if not stat["is_dir"]])
-            piece = await asyncio.to_thread(
-                log_files.file_data, snapshot, file, tail.offset, PIECE_BYTES
-            )
+            # Only now: the first look chooses the file, which begins the tail again.
+            tail, file = self._tail, str(self._file.value or "")
+            if not file:
+                self._count.set_text("The topology has no logs yet")
+                return
+            piece = await asyncio.to_thread(self._piece, snapshot, file, tail.offset, files)
         except HeronError as error:
             self._count.set_text(str(error))
             return
         if tail.take(piece["offset"], piece["length"], piece["data"]) or not tail.lines:
             self._draw()
 
+    def _piece(
+        self, snapshot: TopologySnapshot, file: str, offset: int, files: Collection[str]
+    ) -> dict[str, Any]:
+        """New bytes of a file; NotFound, with the names that are near it, if it is not there."""
+        try:
+            return log_files.file_data(snapshot, file, offset, PIECE_BYTES)
+        except NotFound as error:
+            raise NotFound(f"{error}: {choices('files', file, files)}") from None
+
     def _offer(self, files: list[str]) -> None:
-        current = str(self._file.value)
-        options = sorted({*files, current})
-        if options != self._file.options:
+        current: str | None = self._file.value or first_file(files)
+        options = sorted({*files, current} if current else files)
+        if options != self._file.options or current != self._file.value:
             self._file.set_options(options, value=current)
 
     def _draw(self) -> None:

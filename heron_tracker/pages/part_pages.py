@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from fastapi import Request
-from nicegui import ui
 
 from heron_core.errors import HeronError
 from heron_tracker.model.snapshot import TopologySnapshot
@@ -12,16 +11,16 @@ from heron_tracker.pages.cells import PageColumn
 from heron_tracker.pages.checkpoints_view import ALIGNMENT, CLOCKS, checkpoints_page
 from heron_tracker.pages.configuration_view import CONFIG, PLAN, STREAMS, configuration_page
 from heron_tracker.pages.containers_view import CONTAINERS, PROCESSES, containers_page
-from heron_tracker.pages.frame import SummaryList, frame, keep_fresh
+from heron_tracker.pages.frame import SummaryList, frame, heading, keep_fresh
 from heron_tracker.pages.network_view import NETWORK
 from heron_tracker.pages.overview_view import standing
 from heron_tracker.pages.tables import LiveTable
 from heron_tracker.service import Service
 
 
-def _table(heading: str, columns: Sequence[PageColumn], empty: str) -> LiveTable:
-    ui.label(heading).classes("heading")
-    return LiveTable(columns, empty, heading)
+def _table(title: str, columns: Sequence[PageColumn], empty: str) -> LiveTable:
+    heading(title)
+    return LiveTable(columns, empty, title)
 
 
 def _fresh(

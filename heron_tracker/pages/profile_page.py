@@ -9,6 +9,7 @@ from nicegui import ui
 from heron_core.errors import HeronError
 from heron_core.number_text import counted
 from heron_core.stats import InstanceStats
+from heron_core.validation import choices
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.flame_view import flame_svg, tree_of
 from heron_tracker.pages.frame import frame
@@ -43,6 +44,9 @@ class _Profiler:
         self._flame = ui.html(sanitize=False).classes("flame")
         self._stack = ui.label().classes("trace")
         self._stack.set_visibility(False)
+        if instance and instance not in names:
+            listed = choices("instances", instance, names)
+            self._status.set_text(f"{name} has no instance {instance!r:.200}: {listed}")
 
     async def _record(self) -> None:
         secs = int(min(max(float(self._secs.value or SECS), 1), RECORD_SECS_MAX))

@@ -15,9 +15,11 @@ GAP_SECS = 60
 SERIES = "__capacity"
 
 
-def busy_since(points: Sequence[Point], problem: TrackerProblem, at: float) -> float:
+def busy_since(points: Sequence[Point], problem: TrackerProblem, at: float, begun: float) -> float:
     """The beginning of the points before `at` without a break in which the busiest task of the
-    component was too busy; `at` for a problem of another kind, or if there are none."""
+    component was too busy; `at` for a problem of another kind, or if there are none.
+
+    Never before `begun`, when the topology began: its first point began earlier."""
     if problem.kind not in KINDS:
         return at
     since = at
@@ -27,5 +29,5 @@ def busy_since(points: Sequence[Point], problem: TrackerProblem, at: float) -> f
         busiest = max((value.get(SERIES, 0.0) for value in point.values.values()), default=0.0)
         if since - (point.at + point.secs) > GAP_SECS or busiest < SHARE:
             break
-        since = float(point.at)
+        since = max(float(point.at), begun)
     return since

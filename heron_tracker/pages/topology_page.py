@@ -3,7 +3,6 @@
 import asyncio
 
 from fastapi import Request
-from nicegui import ui
 
 from heron_core.errors import StateStoreError
 from heron_core.operations import Operation
@@ -17,7 +16,7 @@ from heron_tracker.pages.chart import Chart
 from heron_tracker.pages.component_page import CHART_SECS
 from heron_tracker.pages.component_view import rate_lines
 from heron_tracker.pages.found_problems import FoundProblems
-from heron_tracker.pages.frame import SummaryList, frame, keep_fresh
+from heron_tracker.pages.frame import SummaryList, frame, heading, keep_fresh
 from heron_tracker.pages.graph_panel import GraphPanel
 from heron_tracker.pages.permission import Refused
 from heron_tracker.pages.recent_points import RecentPoints
@@ -46,11 +45,11 @@ def topology_page(
         cards = Cards(names_topology=False)
         actions = ActionsPanel(service, name, lambda: refused(request.headers))
         graph = GraphPanel(name)
-        ui.label("Components").classes("heading")
+        heading("Components")
         components = LiveTable(COMPONENTS, "No numbers have come yet", "Components")
-        ui.label("Tuples per second in the last hour").classes("heading")
+        heading("Tuples per second in the last hour")
         rates = Chart("svg")
-        ui.label("What happened").classes("heading")
+        heading("What happened")
         events = LiveTable(EVENTS, "Nothing worth telling yet", "Events")
 
     recent = RecentPoints(service)
@@ -59,7 +58,7 @@ def topology_page(
         try:
             snapshot = service.topology(name)
         except NotFound:
-            sentence.show(f"{name} is not running: it has ended, or was never submitted", "quiet")
+            sentence.show(f"{name} is not running: it has ended, or was killed", "quiet")
             return
         operations = await asyncio.to_thread(_operations, service, name)
         timed_problems = problems.of(snapshot)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heron_core.config.settings import DEFAULTS
+from heron_core.validation import choices
 from heron_core.version import version_of_heronpy
 from heron_tracker.envelope import NotFound
 from heron_tracker.model.snapshot import TopologySnapshot
@@ -59,9 +60,11 @@ def owner_resources(snapshots: Sequence[TopologySnapshot]) -> Json:
 
 def owner(snapshots: Sequence[TopologySnapshot], name: str, now: float) -> Json:
     """One of them, with topologies; NotFound for a user without any."""
-    of_owner = _by_owner(snapshots).get(name)
+    owners = _by_owner(snapshots)
+    of_owner = owners.get(name)
     if of_owner is None:
-        raise NotFound(f"user {name!r:.100} has no topologies")
+        known = choices("owners", name, owners)
+        raise NotFound(f"user {name!r:.100} has no topologies: {known:.500}")
     rows = [topology_row(snapshot, now) for snapshot in of_owner]
     return {**_owner(name, of_owner), "topologies": rows, DISPLAY: False}
 
@@ -97,9 +100,11 @@ def _owner(name: str, snapshots: Sequence[TopologySnapshot]) -> Json:
 
 def supervisor(snapshots: Sequence[TopologySnapshot], host: str, base_url: str) -> Json:
     """One machine with its workers; NotFound for one without any. Its id is its name."""
-    machines = [row for row in supervisor_summary(snapshots)["supervisors"] if row["host"] == host]
+    known_machines = supervisor_summary(snapshots)["supervisors"]
+    machines = [row for row in known_machines if row["host"] == host]
     if not machines:
-        raise NotFound(f"no container runs on {host!r:.100}")
+        known = choices("hosts", host, [row["host"] for row in known_machines])
+        raise NotFound(f"no container runs on {host!r:.100}: {known:.500}")
     rows = [row for snapshot in snapshots for row in workers(snapshot, base_url, pretty)]
     return {
         "supervisors": machines,

@@ -13,6 +13,7 @@ from heron_core.instance_report import measures_of
 from heron_core.plans import ContainerPlan
 from heron_core.stats import ComponentStats, InstanceStats, LatencyStats
 from heron_core.topology import ComponentSpec
+from heron_core.validation import choices
 from heron_core.version import version_of_heronpy
 from heron_tracker.envelope import NotFound
 from heron_tracker.heron_api.plans import log_file
@@ -261,8 +262,12 @@ def component(
 ) -> Json:
     """One component with its instances; NotFound if there is no such one."""
     spec = snapshot.spec.by_name.get(name) if snapshot.spec is not None else None
-    if spec is None or name not in snapshot.components:
-        raise NotFound(f"{snapshot.name} has no component {name!r:.100}, or does not answer yet")
+    if spec is None:
+        names = snapshot.spec.by_name if snapshot.spec is not None else ()
+        known = choices("components", name, names)
+        raise NotFound(f"{snapshot.name} has no component {name!r:.100}: {known:.500}")
+    if name not in snapshot.components:
+        raise NotFound(f"{snapshot.name} has no numbers of component {name!r:.100} yet")
     stats = snapshot.components[name]
     kind = "spout" if spec.is_spout else "bolt"
     windows = [

@@ -13,7 +13,8 @@ from tests.process.process_support import Place
 __all__ = ["usual_signals"]
 
 TOPOLOGIES = (
-    "SlowBolt", "SkewedKey", "FailingBolt", "StuckCall", "KilledContainer", "PausedByHand"
+    "SlowBolt", "SkewedKey", "FailingBolt", "StuckCall", "KilledContainer", "PausedByHand",
+    "FiveInARow",
 )  # fmt: skip
 
 

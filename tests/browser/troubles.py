@@ -132,6 +132,16 @@ class PausedByHand(FailingBolt):
     """For who presses buttons, whatever the others do."""
 
 
+class FiveInARow(Topology):
+    """Long enough that labels with numbers would overlap on a phone."""
+
+    words = Paced.spec()
+    second = Pass.spec(inputs=[words])
+    third = Pass.spec(inputs=[second])
+    fourth = Pass.spec(inputs=[third])
+    fifth = Last.spec(inputs=[fourth])
+
+
 class StuckCall(Topology):
     config = {"topology.stuck.report.secs": 1}
 

@@ -153,7 +153,7 @@ def test_metrics_since_the_start_and_of_the_last_minute(asked: Asked) -> None:
     assert 100 <= int(added["container_2_count_4"]) <= 120, "two a second"
     wrong = asked.get("/topologies/metrics?topology=words&component=nobody")
     assert wrong.status == 404
-    assert "it has: lines, split, count" in wrong.json["message"]
+    assert "components: lines, split, count" in wrong.json["message"]
 
 
 def timeline(asked: Asked, route: str, **more: Any) -> Any:

@@ -21,10 +21,18 @@ from heron_tracker.pages.configuration_view import configuration_page
 from heron_tracker.pages.containers_view import containers_page
 from heron_tracker.pages.flame_view import flame_svg, tree_of
 from heron_tracker.pages.flows import critical_path, flows
-from heron_tracker.pages.graph_view import COLOURS, PAUSED, chart, graph_view, positions_of
+from heron_tracker.pages.graph_view import (
+    COLOURS,
+    HEIGHT_LEAST,
+    PAUSED,
+    chart,
+    graph_view,
+    positions_of,
+    size_of,
+)
 from heron_tracker.pages.links import is_page
 from heron_tracker.pages.links import topology_page as link_to
-from heron_tracker.pages.log_view import LINES_MAX, LogTail
+from heron_tracker.pages.log_view import LINES_MAX, LogTail, first_file
 from heron_tracker.pages.overview_view import overview
 from heron_tracker.pages.since_view import busy_since
 from heron_tracker.pages.topology_view import events_table, topology_page
@@ -208,11 +216,34 @@ def test_since_when_is_known_though_the_service_was_started_later() -> None:
     busy = [Point("count", at, 10, {4: {"__capacity": 0.95}, 5: {}}) for at in (140, 150, 160)]
     calm = Point("count", 130, 10, {4: {"__capacity": 0.2}})
     before = Point("count", 120, 10, {4: {"__capacity": 0.99}})
-    assert busy_since([before, calm, *busy], problem, 172.0) == 140.0
-    assert busy_since([*busy], problem, 400.0) == 400.0
-    assert busy_since([], problem, 172.0) == 172.0
+    assert busy_since([before, calm, *busy], problem, 172.0, 0.0) == 140.0
+    assert busy_since([*busy], problem, 400.0, 0.0) == 400.0
+    assert busy_since([], problem, 172.0, 0.0) == 172.0
+    # The first point of a topology that was submitted at 146 begins before it.
+    assert busy_since([*busy], problem, 172.0, 146.0) == 146.0
     other = replace(problem, kind=ProblemKind.FAILING)
-    assert busy_since(busy, other, 172.0) == 172.0
+    assert busy_since(busy, other, 172.0, 0.0) == 172.0
+
+
+def test_logs_begin_with_a_file_that_is_there() -> None:
+    """A topology to which nothing has happened has no file of events."""
+    files = ["count-4.log", "scheduler.log", "topology-master.log"]
+    assert first_file([*files, "events.log"]) == "events.log"
+    assert first_file(files) == "topology-master.log"
+    assert first_file(["count-4.log", "a.log"]) == "a.log"
+    assert first_file([]) is None
+
+
+def test_names_of_a_graph_have_more_place_than_labels_with_numbers() -> None:
+    """On a phone, and in a long graph, numbers are left to the table."""
+    view = graph_view(SPEC, positions_of(SPEC), stats(), [])
+    full, narrow = chart(view)["media"]
+    labels = [each["label"]["formatter"] for each in narrow["option"]["series"][0]["data"]]
+    assert labels == ["lines", "split", "count"]
+    assert "\n" in full["option"]["series"][0]["data"][0]["label"]["formatter"]
+    width, height = size_of(view)
+    assert width < narrow["query"]["maxWidth"]
+    assert height == HEIGHT_LEAST
 
 
 def test_containers_and_configuration_show_processes_and_hide_secrets() -> None:

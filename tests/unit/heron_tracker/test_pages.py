@@ -4,6 +4,7 @@ import asyncio
 import sys
 import warnings
 from collections.abc import Iterator
+from html import escape
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -74,10 +75,19 @@ async def _visit(asked: Asked) -> None:
         for tab in ("containers", "checkpoints", "configuration", "profile"):
             await user.open(f"/ui/topology/words/{tab}")
             await user.should_see("heronpy", retries=RETRIES)
+        for path, line in NEAR.items():
+            await user.open(f"/ui/topology/{path}")
+            await user.should_see(line, retries=RETRIES)
         await _visit_what_is_not_there(user)
         await _log_out(user)
 
 
+NEAR = {
+    "wrods/checkpoints": escape("did you mean 'words'? (running: words)"),
+    "words/component/cuont": escape("did you mean 'count'? (components: lines, split, count)"),
+    "words/profile?instance=cuont[0]": "did you mean 'count[0]'?",
+}
+"""An address with a misspelt name -> what its page says."""
 STRANGE = (
     "nobody", "x" * 3000, "..", "../../etc/passwd", "%", "%2e%2e", "a/b", "a\\b", "\0", "\n", " ",
     "ä→☂", "\u202e", "'\"><script>alert(1)</script>", "{name}", "{{ 1 + 1 }}", "count[0]", "?#",
