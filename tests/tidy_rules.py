@@ -196,6 +196,7 @@ SHARED_CLASSES: dict[str, str] = {
     "Operation": "Trident's; what a command asks for",
     "Reader": "streamparse's; the tester's",
     "ReliableSpout": "pystorm's and streamparse's",
+    "StateSpec": "Spark's of mapWithState; Trident's of a state",
     "Runner": "the streamlet API's; that of a bolt of windows",
     "ShellBolt": "streamparse's, and the component that Flux names",
     "ShellComponent": "streamparse's, and the component that Flux names",

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from heron_api.state.component_state import ComponentState
+from heron_core.state.keys import key_of, owner
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 from heron_core.state.timer_service import TimeDomain, TimerService
 
@@ -28,7 +29,10 @@ Elements = Iterable[Any] | None
 class ProcessContext:
     """The context of a call: the element or the timer of the current key."""
 
-    def __init__(self, state: ComponentState, timers: TimerService) -> None:
+    def __init__(
+        self, state: ComponentState, timers: TimerService, partition: tuple[int, int] = (0, 1)
+    ) -> None:
+        """`partition`: its index, and how many partitions the stage has."""
         self._state = state
         self.timers = timers
         """register_event_time_timer(ms), register_processing_time_timer(ms), delete_…,
@@ -38,6 +42,22 @@ class ProcessContext:
         """Event time of the element; None without event time."""
         self.domain: TimeDomain | None = None
         """Time domain of the timer; None for an element."""
+        self.is_late = False
+        """Whether `drop_late` was called for the element."""
+        self.partition_index, self.num_partitions = partition
+
+    def about(self, key: Any) -> None:
+        """Make `key` the current one: in `open`, where no element has come."""
+        self._state.named.current.set(key)
+        self.key = key
+
+    def owns(self, key: Any) -> bool:
+        """Whether this partition is the one that gets the elements of `key`."""
+        return owner(key_of([key]), self.num_partitions) == self.partition_index
+
+    def drop_late(self) -> None:
+        """The element came too late: it goes to `late_elements()`, or is counted and logged."""
+        self.is_late = True
 
     def value_state(self, name: str, default: Any = None, **options: Any) -> ValueState[Any]:
         """One value for each key; `options`: ttl_secs, refresh_on_read."""

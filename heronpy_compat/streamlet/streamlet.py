@@ -155,14 +155,13 @@ class Streamlet:
         return self._timed().key_by(key_function)
 
     def group_by(self, key_function: Function) -> Any:
-        """The elements by key, for running values without windows (GroupedStreamlet: reduce, sum,
-        count); heronpy has none."""
+        """The elements by key, for running values and states (GroupedStreamlet: reduce, sum, count,
+        update_state, map_with_state, reduce_by_window); heronpy has none."""
         return self._grouped(self.key_by(key_function))
 
     def group_by_key(self) -> Any:
         """The elements (key, value) by key: values can be reduced, summed and counted."""
-        module = import_module("heronpy_compat.streamlet.groupedstreamlet")
-        return self._grouped(self.key_by(module.first_of_pair), module.second_of_pair)
+        return self._grouped_by_key(self._timed())
 
     def with_event_time(
         self,
@@ -186,6 +185,10 @@ class Streamlet:
     def _grouped(self, *arguments: Any) -> Any:
         module = import_module("heronpy_compat.streamlet.groupedstreamlet")
         return module.GroupedStreamlet(*arguments)
+
+    def _grouped_by_key(self, timed: Any) -> Any:
+        module = import_module("heronpy_compat.streamlet.groupedstreamlet")
+        return self._grouped(timed.key_by(module.first_of_pair), module.second_of_pair)
 
     def _joined(
         self, kind: str, other: "Streamlet", window_config: WindowConfig, function: Fold

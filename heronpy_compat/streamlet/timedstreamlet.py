@@ -57,6 +57,14 @@ class TimedStreamlet:
         """By the function's result for each element; equal keys meet in one partition."""
         return KeyedStreamlet(self, _checked_call("key_by", key_function))
 
+    def group_by(self, key_function: Function) -> Any:
+        """As of a streamlet; states time out, and batches end, by event time."""
+        return self.streamlet._grouped(self.key_by(key_function))
+
+    def group_by_key(self) -> Any:
+        """The same of elements (key, value)."""
+        return self.streamlet._grouped_by_key(self)
+
     def window(
         self, window: Assigner, trigger: Trigger = AT_WATERMARK, allowed_lateness_ms: int = 0
     ) -> "WindowedStreamlet":

@@ -49,6 +49,18 @@ def test_running_values_of_a_collection(place: Place) -> None:
     assert all(sorted(each) == list(range(1, len(each) + 1)) for each in values.values())
 
 
+def test_words_are_tracked_from_their_initial_states(place: Place) -> None:
+    """Spark's program of the example: the highest count of a word, which its last element shows."""
+    finished = place.heronpy("run", EXAMPLES / "streamlets" / "track_state.py").succeeded()
+    newest: Counter[str] = Counter()
+    for line in printed(finished.out):
+        word, _, count = line.partition(" ")
+        newest[word] = max(newest[word], int(count))
+    assert newest == {
+        "to": 104, "be": 3, "or": 1, "not": 1, "that": 1, "is": 2, "the": 1, "question": 8, "do": 1,
+    }  # fmt: skip
+
+
 def test_the_loader_gives_the_topology_without_opening_its_functions() -> None:
     """The command line has the topology; the user's module stays in the process that loaded it."""
     topology = load_in_child(str(WORDS)).result()

@@ -6,7 +6,9 @@ from typing import Any
 
 from heron_api.state.binding import provide
 from heron_api.state.state import State
+from heron_api.topology_context import TopologyContext
 from heron_api.windows.timer_runner import TimerRunner, request_timer_ticks, timers_of
+from heron_api.windows.window_runner import drop_late
 from heron_core.errors import ComponentError
 from heron_core.state.timer_service import Timer
 from heronpy_compat.streamlet.impl.eventstage import (
@@ -33,7 +35,7 @@ class ProcessBolt(EventStageBolt):
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Open the function."""
-        clock = self.begin(config, context)
+        clock = self._clock = self.begin(config, context)
         request_timer_ticks(context, self.settings)
         self.time_runner = TimerRunner(
             self._timers, clock, self.settings, self.by_event_time, self._on_timer
@@ -41,7 +43,7 @@ class ProcessBolt(EventStageBolt):
         # A copy: partitions in one process (under test) must not share what `open` sets.
         self.function: KeyedProcess = copy.copy(self.stage.process)
         provide(self.function, self.keyed_state, type(self.function).__name__)
-        self._context = ProcessContext(self.keyed_state, self._timers)
+        self._context = ProcessContext(self.keyed_state, self._timers, _partition(context))
         self.function.open(self._context)
 
     def process(self, tup: Any) -> None:
@@ -52,8 +54,12 @@ class ProcessBolt(EventStageBolt):
         element, key = tup.values[0], self.key(tup)
         self.keyed_state.named.current.set(key)
         self._about(key, timestamp_ms, None)
+        self._context.is_late = False
         self._emit_all(self.function.process_element(element, self._context), [tup])
-        self.ack(tup)
+        if self._context.is_late:
+            drop_late(self, self.settings, self._clock, tup, element)
+        else:
+            self.ack(tup)
 
     def _on_timer(self, timer: Timer) -> None:
         self._about(timer.key, None, timer.domain)
@@ -75,6 +81,14 @@ class ProcessBolt(EventStageBolt):
             ) from None
         for element in iterator:
             self.emit_element(element, anchors)
+
+
+def _partition(context: Any) -> tuple[int, int]:
+    """The index of this partition, and how many the stage has; a test may have no context."""
+    if not isinstance(context, TopologyContext):
+        return 0, 1
+    tasks = sorted(context.get_component_tasks(context.get_component_id()))
+    return tasks.index(context.get_task_id()), len(tasks)
 
 
 class ProcessStreamlet(EventStageStreamlet):
