@@ -108,9 +108,9 @@ def test_values_are_mapped_filtered_united_and_counted() -> None:
     ("wrong", "message"),
     [
         (lambda ssc: StreamingContext("Words", 0), "batchDuration is a number of seconds"),
-        (lambda ssc: words(ssc).mapWithState(7), "mapWithState takes StateSpec.function"),
-        (lambda ssc: StateSpec.function(7), "StateSpec.function takes a function, not 7"),
-        (lambda ssc: StateSpec.function(once).timeout("1s"), "timeout is a number of seconds"),
+        (lambda ssc: words(ssc).mapWithState(7), "mapWithState takes StateSpec.function"),  # type: ignore[arg-type]
+        (lambda ssc: StateSpec.function(7), "StateSpec.function takes a function, not 7"),  # type: ignore[arg-type]
+        (lambda ssc: StateSpec.function(once).timeout("1s"), "timeout is a number of seconds"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_refused(wrong: Any, message: str) -> None:
