@@ -8,7 +8,7 @@
 
 Elements flow one by one: reduceByKey, updateStateByKey and windows alone wait for the end of a
 batch.
-docs/PORTING.md has what differs from Spark.
+docs/PORTING.md lists the differences from Spark.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,7 +33,7 @@ MILLISECONDS = 1000
 
 
 class StateSpec:
-    """What mapWithState does; made by `function`, each other method returns the spec."""
+    """Arguments of mapWithState; begin with `function`, further methods return the spec."""
 
     def __init__(self, mapping: Any) -> None:
         self.mapping = checked_function("StateSpec.function", mapping)
@@ -49,7 +49,7 @@ class StateSpec:
         return cls(mapping)
 
     def initialState(self, states: Any) -> "StateSpec":
-        """A dict, pairs, a table of key and value, a path of one, or SavedStates."""
+        """A dict, pairs, a table of key and value, the path of a table, or SavedStates."""
         self.initial = states
         return self
 
@@ -115,7 +115,7 @@ class DStream:
         return self._of(states, numPartitions)
 
     def mapWithState(self, spec: StateSpec) -> "DStream":
-        """What the spec's function returns for each element and each key that times out."""
+        """Results of the spec's function for each element and each key at its time-out."""
         if not isinstance(spec, StateSpec):
             raise StreamletError(f"mapWithState takes StateSpec.function(…), not {spec!r}")
         grouped = self.streamlet.group_by_key()
@@ -154,7 +154,7 @@ class DStream:
     def countByValueAndWindow(
         self, windowDuration: float, slideDuration: float, numPartitions: int | None = None
     ) -> "DStream":
-        """(element, how often it came) of each window."""
+        """(element, number of occurrences) of each window."""
         return self.map(_once).reduceByKeyAndWindow(
             _add, _subtract, windowDuration, slideDuration, numPartitions
         )
@@ -183,10 +183,10 @@ class DStream:
 
 
 class StreamingContext:
-    """Makes sources, and submits the topology of what is made of them."""
+    """Makes sources, and submits their topology."""
 
     def __init__(self, appName: str, batchDuration: float, config: Any = None) -> None:
-        """`batchDuration` in seconds; `config` are keys of the topology. Unless it says otherwise,
+        """`batchDuration` in seconds; `config` are keys of the topology. By default
         states are exact (EFFECTIVELY_ONCE), as Spark's are."""
         _milliseconds("batchDuration", batchDuration)
         self._name, self._batch_secs = appName, batchDuration
@@ -195,7 +195,7 @@ class StreamingContext:
         self.builder = Builder()
 
     def source(self, source: Any) -> DStream:
-        """A Generator, or a function that is called for each element."""
+        """Elements of a Generator, or of a function called for each element."""
         return DStream(self.builder.new_source(source), self._batch_secs)
 
     def queueStream(self, rdds: Iterable[Iterable[Any]]) -> DStream:

@@ -1,7 +1,7 @@
-"""States that exist before the first element: what updateStateByKey and mapWithState begin with.
+"""Initial states by key, for updateStateByKey and mapWithState.
 
 Values in the program travel with the topology; a file or a savepoint is read by each partition at
-its start, which therefore has to reach it by the same path.
+its start, so each host needs access by the same path.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.keyedprocess import ProcessContext
 
 PAIRS_MAX = 1_000_000
-"""Pairs travel inside of the topology, to every container: more of them belong into a file."""
+"""Pairs travel inside of the topology, to every container: a larger number belongs into a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class SavedStates:
     state: str
 
     def pairs(self) -> Iterator[tuple[Any, Any]]:
-        """(key, value) of each entry; UsageError if there is no such state."""
+        """(key, value) of each entry; UsageError if the state is missing."""
         from heron_connectors.state_tables import read_state  # late: an instance needs it rarely
 
         for row in read_state(self.where, self.state).saved.rows():
@@ -61,10 +61,10 @@ InitialStates = SavedStates | _File | _Pairs
 
 
 def initial_states(given: Any, what: str) -> InitialStates:
-    """What a user gives as initial states; StreamletError for anything else.
+    """A user's initial states as InitialStates; StreamletError for a wrong type or table.
 
     A dict or an iterable of pairs; a DataFrame or a table of Arrow with the columns key and value;
-    the path of such a table (.parquet, .csv, .arrow, .json); SavedStates.
+    the path of a table (.parquet, .csv, .arrow, .json); SavedStates.
     """
     if isinstance(given, SavedStates):
         return given
@@ -105,11 +105,11 @@ def _checked_pairs(pairs: Iterable[Any], what: str) -> tuple[tuple[Any, Any], ..
 
 
 class InitialKeys:
-    """The initial states of one partition: those of the keys that it owns.
+    """The initial states of a partition: of the keys owned by the partition.
 
-    A key's own state wins, so states are taken over once: after a restore, and by the partitions
-    of a rescaled stage, a key that has a state keeps it. A state that was removed leaves a mark in
-    its place, if the key had an initial one.
+    A key's own state wins, so each initial state is taken over once: after a restore or a
+    rescaling, a key with a state keeps the state. For a key with an initial state, a removed state
+    leaves a mark.
     """
 
     def __init__(self, initial: InitialStates | None, context: ProcessContext) -> None:
@@ -117,8 +117,7 @@ class InitialKeys:
         self._states = {} if initial is None else _own_states(initial, context)
 
     def take_over(self, stored: Any, context: ProcessContext) -> Iterator[Any]:
-        """Put the states that are missing into `stored`; yields the keys, each as the current
-        one."""
+        """Put missing states into `stored`; yields each key while the key is current."""
         for key, value in self._states.items():
             context.about(key)
             if not stored.exists() and not self._removed.exists():

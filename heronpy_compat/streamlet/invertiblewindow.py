@@ -1,15 +1,15 @@
 """Sliding windows by key whose oldest part is taken out again; heronpy has none.
 
-It is Spark's reduceByKeyAndWindow with an inverse function. The time line is cut into slides, each
-with the reduced values of its elements. The value of a window is that of the window before, with
-one slide in and one slide out, whatever its length:
+Spark calls the operation reduceByKeyAndWindow with an inverse function. The time line is cut into
+slides, each with the reduced values of its elements. The value of a window is the previous window's
+value, with a slide added and a slide taken out, for any length:
 
     length 3, slide 1     |--a--|--b--|--c--|--d--|
     windows               [-----------------)           a + b + c
                                 [-----------------)     a + b + c - a + d
 
-A window without elements gives no result, and the value begins anew behind it: what an inverse
-function leaves behind by rounding does not grow for ever.
+A window without elements gives no result, and the next value begins anew, so rounding errors of an
+inverse function do not add up for ever.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ NEVER_MS = -(2**62)
 
 
 class InvertibleWindow(KeyedProcess):
-    """(KeyedWindow, value) at each slide, of each key that has elements in the window."""
+    """(KeyedWindow, value) at each slide, of each key with elements in the window."""
 
     def __init__(
         self,
@@ -42,18 +42,18 @@ class InvertibleWindow(KeyedProcess):
         self._reduce, self._inverse, self._value_function = reduce, inverse, value_function
 
     def open(self, context: ProcessContext) -> None:
-        """Per key: the values of its slides by their ends, the value of the window that was shown
-        last, and the end of that window."""
+        """Per key: the values of its slides by their ends, value and end of the newest
+        emitted window."""
         self._slides = context.map_state("slides")
         self._value = context.value_state("value")
         self._shown_ms = context.value_state("shown_ms", NEVER_MS)
         self._timers = StageTimers(context.timers, self._by_event_time)
 
     def process_element(self, element: Any, context: ProcessContext) -> None:
-        """Add an element to its slide; it is late if all windows that hold it are complete, or were
-        shown before a restore, behind which the watermark begins anew."""
+        """Add an element to its slide. The element is late if all its windows are complete, or were
+        emitted before a restore, where the watermark begins anew."""
         end_ms = self._end_of_slide(self._timers.time_ms(context))
-        if not self._by_event_time:  # a clock that was set back makes no element late
+        if not self._by_event_time:  # a clock set back makes no element late
             end_ms = max(end_ms, self._shown_ms.get() + self._window.slide_ms)
         elif self._last_window_ms(end_ms) <= max(self._timers.now_ms(), self._shown_ms.get()):
             context.drop_late()
@@ -66,7 +66,7 @@ class InvertibleWindow(KeyedProcess):
             self._add_to_value(value)
 
     def on_timer(self, timestamp_ms: int, context: ProcessContext) -> Iterator[Any]:
-        """The end of a window, or of the input, which shows all windows that are left."""
+        """The end of a window, or of the input, where all remaining windows are emitted."""
         until_ms = self._timers.end_of(timestamp_ms)
         if timestamp_ms == END_OF_INPUT_MS:
             until_ms = max(map(self._last_window_ms, self._slides.keys()), default=NEVER_MS)
@@ -79,7 +79,7 @@ class InvertibleWindow(KeyedProcess):
         self._timers.delete_end_of_input()
 
     def _pass_complete_windows(self) -> None:
-        """The windows that are complete have no element of the key, or were shown."""
+        """Complete windows are empty for the key, or were emitted."""
         watermark_ms = self._timers.now_ms()
         if watermark_ms > NEVER_MS:
             complete_ms = self._end_of_slide(watermark_ms) - self._window.slide_ms
@@ -97,7 +97,7 @@ class InvertibleWindow(KeyedProcess):
         self._value.put([value if before is None else self._reduce(before[0], value)])
 
     def _shown(self, window_ms: int, key: Any) -> tuple[KeyedWindow, Any]:
-        """The window that ends there; the slides that are in no later one go out."""
+        """The window that ends at `window_ms`; slides outside of all later windows are taken out."""
         shown_ms, begin_ms = self._shown_ms.get(), window_ms - self._window.length_ms
         ends_ms = [each for each in sorted(self._slides.keys()) if each <= window_ms]
         for end_ms in ends_ms:

@@ -1,8 +1,8 @@
-"""Timers of stages that go by the time of their elements, or by that of processing.
+"""Timers of stages, in event time or in processing time.
 
-By processing time no timer is called behind the end of the input. So what a stage keeps for a later
-time has one more timer, by event time, which only the end of the input makes due. Several timers in
-a chain need it by event time as well: at the end timers that are registered meanwhile are not due.
+The end of the input makes event-time timers due, but no processing-time timers, and no timers
+registered meanwhile. A stage with pending results therefore registers a further timer, at the last
+point of event time, and emits all pending results when this timer is due.
 """
 
 from heron_core.algorithms.event_windows.values import END_OF_TIME
@@ -13,7 +13,7 @@ END_OF_INPUT_MS = END_OF_TIME - 1
 
 
 class StageTimers:
-    """The timers of the current key, in one of the two kinds of time."""
+    """Timers of the current key, in event time or in processing time."""
 
     def __init__(self, timers: TimerService, by_event_time: bool) -> None:
         self._timers, self.by_event_time = timers, by_event_time
@@ -25,13 +25,13 @@ class StageTimers:
         return self.now_ms()
 
     def now_ms(self) -> int:
-        """No element below it is expected: the watermark, or the clock."""
+        """The watermark, or the clock: no earlier element is expected."""
         if self.by_event_time:
             return self._timers.current_watermark()
         return self._timers.current_processing_time()
 
     def register(self, end_ms: int) -> None:
-        """At the end of what ends there; an element of that very time is behind it."""
+        """A timer for the exclusive end of an interval."""
         if self.by_event_time:
             self._timers.register_event_time_timer(end_ms - 1)
         else:
@@ -45,7 +45,7 @@ class StageTimers:
             self._timers.delete_processing_time_timer(end_ms)
 
     def end_of(self, timestamp_ms: int) -> int:
-        """What was registered, of the timestamp that a timer has."""
+        """The registered end, from a timer's timestamp."""
         return timestamp_ms + 1 if self.by_event_time else timestamp_ms
 
     def register_end_of_input(self) -> None:

@@ -1,11 +1,11 @@
-"""States by key as Spark's DStreams have them: updateStateByKey and mapWithState. heronpy has none.
+"""States by key of Spark's DStreams: updateStateByKey and mapWithState; heronpy has neither.
 
 Spark calls the functions for a batch; here mapWithState is called for each element, and
-updateStateByKey for the elements of `batch_ms`, or for each element. A state is keyed state: it
-survives its process as any state does, and is exact in EFFECTIVELY_ONCE.
+updateStateByKey for the elements of `batch_ms`, or for each element. States are keyed
+states: checkpoints include them, and EFFECTIVELY_ONCE makes them exact.
 
-The time is the elements' if they have one (with_event_time), and that of processing otherwise. In
-the latter case an incomplete batch at the end of the input counts as complete.
+Time is event time behind `with_event_time`, and processing time otherwise. At the end of the input
+an open batch counts as complete.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ class StateUpdate:
     """How updateStateByKey changes states."""
 
     update: Callable[[list[Any], Any], Any]
-    """update(new values, state or None) -> the next state; None removes it."""
+    """update(new values, state or None) -> the next state; None removes the state."""
     value_function: Function
     batch_ms: int | None = None
     """None: each element is a batch."""
@@ -35,7 +35,7 @@ class StateUpdate:
 
 
 class UpdateStateByKey(KeyedProcess):
-    """(key, state) of each key that a batch updates."""
+    """(key, state) of each key updated by a batch."""
 
     def __init__(self, plan: StateUpdate, by_event_time: bool) -> None:
         self._plan, self._by_event_time = plan, by_event_time
@@ -66,7 +66,7 @@ class UpdateStateByKey(KeyedProcess):
         self._batches.put(end_ms, values)
 
     def on_timer(self, timestamp_ms: int, context: ProcessContext) -> Iterator[Any]:
-        """The end of a batch, or of the input, which completes all batches."""
+        """The end of a batch, or of the input, where all batches are complete."""
         until_ms = self._timers.end_of(timestamp_ms)
         complete_ms = [end_ms for end_ms in sorted(self._batches.keys()) if end_ms <= until_ms]
         for end_ms in complete_ms:
@@ -81,7 +81,7 @@ class UpdateStateByKey(KeyedProcess):
             yield from self._without_values(bool(complete_ms), context)
 
     def _without_values(self, is_updated: bool, context: ProcessContext) -> Iterator[Any]:
-        """Update a state that has no new values, and again at the end of the next batch."""
+        """Update a state without new values, and register for the end of the next batch."""
         if not is_updated and self._state.exists():
             yield from self._update([], context)
         if self._state.exists():
@@ -103,7 +103,7 @@ class UpdateStateByKey(KeyedProcess):
 
 
 class MappedState:
-    """The state of a key as the function of mapWithState gets it; names are those of Spark."""
+    """A key's state as an argument of mapWithState's function, with Spark's names."""
 
     def __init__(self, stored: list[Any] | None, is_timing_out: bool) -> None:
         """`stored`: a list of the state, or None."""
@@ -125,17 +125,17 @@ class MappedState:
         return None if self.stored is None else self.stored[0]
 
     def update(self, state: Any) -> None:
-        """The state from now on; ComponentError while it times out."""
+        """Set the state; ComponentError during its time-out."""
         self._check("updated")
         self.stored = [state]
 
     def remove(self) -> None:
-        """The key has no state from now on; ComponentError while it times out."""
+        """Remove the state; ComponentError during its time-out."""
         self._check("removed")
         self.stored = None
 
     def isTimingOut(self) -> bool:  # noqa: N802
-        """Whether the key had no element for the time-out; its state is removed behind the call."""
+        """Whether the key had no element for the time-out; the call is the last with this state."""
         return self._is_timing_out
 
     def _check(self, what: str) -> None:
@@ -150,21 +150,20 @@ class StateMapping:
     function: Callable[..., Any]
     """function(key, value, state) -> an element, None for none; `value` is None at a time-out."""
     takes_time: bool = False
-    """Whether the function gets the time in ms before these three."""
+    """Whether the time in ms comes before the three arguments."""
     value_function: Function
     timeout_ms: int | None = None
     initial: InitialStates | None = None
 
 
 class MapWithState(KeyedProcess):
-    """What the function returns for each element, and for each key that times out."""
+    """Results of the function for each element, and for each key at its time-out."""
 
     def __init__(self, plan: StateMapping, by_event_time: bool) -> None:
         self._plan, self._by_event_time = plan, by_event_time
 
     def open(self, context: ProcessContext) -> None:
-        """Take over the initial states; by event time these have no time before their first
-        element."""
+        """Take over the initial states; in event time a time-out begins with an element."""
         self._state = context.value_state("state")
         self._due_ms = context.value_state("due_ms")
         self._timers = StageTimers(context.timers, self._by_event_time)
@@ -204,7 +203,7 @@ class MapWithState(KeyedProcess):
             yield element
 
     def _postpone(self, time_ms: int) -> None:
-        """The time-out begins anew; an element that is older than others does not shorten it."""
+        """Restart the time-out; an out-of-order element never shortens the time-out."""
         if self._plan.timeout_ms is None:
             return
         due_ms, before_ms = time_ms + self._plan.timeout_ms, self._due_ms.get()

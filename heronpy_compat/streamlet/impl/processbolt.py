@@ -21,12 +21,12 @@ from heronpy_compat.streamlet.streamlet import Streamlet
 
 
 class ProcessBolt(EventStageBolt):
-    """Calls the function for each element and each timer; what it yields is anchored to the
+    """Calls the function for each element and each timer; its results are anchored to the
     element, and to nothing for a timer."""
 
     time_runner: TimerRunner
     saved_at_least_once = True
-    """Elements are acked at once: they do not come again."""
+    """Elements are acked at once, so a replay does not repeat them."""
 
     def init_state(self, stateful_state: State) -> None:
         """Keep the state, and the timers in it."""
@@ -40,7 +40,7 @@ class ProcessBolt(EventStageBolt):
         self.time_runner = TimerRunner(
             self._timers, clock, self.settings, self.by_event_time, self._on_timer
         )
-        # A copy: partitions in one process (under test) must not share what `open` sets.
+        # A copy: partitions in one process (under test) must not share attributes set by `open`.
         self.function: KeyedProcess = copy.copy(self.stage.process)
         provide(self.function, self.keyed_state, type(self.function).__name__)
         self._context = ProcessContext(self.keyed_state, self._timers, _partition(context))
@@ -84,7 +84,7 @@ class ProcessBolt(EventStageBolt):
 
 
 def _partition(context: Any) -> tuple[int, int]:
-    """The index of this partition, and how many the stage has; a test may have no context."""
+    """Index of the partition, and number of partitions; (0, 1) for a test without a context."""
     if not isinstance(context, TopologyContext):
         return 0, 1
     tasks = sorted(context.get_component_tasks(context.get_component_id()))

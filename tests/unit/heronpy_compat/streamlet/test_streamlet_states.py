@@ -85,7 +85,7 @@ def batches_of(tester: TopologyTester) -> list[Any]:
 
 
 def test_the_values_of_a_batch_are_given_together() -> None:
-    """As Spark: the function gets all new values of a key. The last batch is incomplete."""
+    """Spark calls the function with all new values of a key. The last batch is incomplete."""
     calls: list[Any] = []
 
     def update(values: list[int], state: int | None) -> int:
@@ -103,7 +103,7 @@ def test_the_values_of_a_batch_are_given_together() -> None:
 
 
 def test_every_batch_updates_keys_without_values_too() -> None:
-    """As Spark does; a state that the function drops is not updated any more."""
+    """Spark updates all states in each batch; a dropped state is not updated any more."""
 
     def update(values: list[int], state: int | None) -> int | None:
         return sum(values) if values else None if state == 2 else state
@@ -163,7 +163,7 @@ def test_a_function_maps_elements_with_a_state() -> None:
 
 
 def test_a_key_without_elements_times_out() -> None:
-    """Also one that has its state from the outset."""
+    """Keys with initial states time out, too."""
     with running(
         lambda builder: (
             builder.new_source(Fed())
@@ -237,7 +237,7 @@ def test_what_a_function_may_not_do_with_its_state() -> None:
 
 
 def initial_kinds(folder: Path) -> dict[str, Any]:
-    """The same states, given in each way."""
+    """Equal states in each form of initial states."""
     table = pa.table({"key": ["a", "b", "c"], "value": [10, 20, 30]})
     pq.write_table(table, folder / "states.parquet")
     lines = [json.dumps({"key": key, "value": value}) for key, value in states().items()]
@@ -281,7 +281,7 @@ def test_states_begin_with_those_of(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_initial_states_are_taken_over_once_whatever_crashes(seed: int) -> None:
-    """A state that was removed does not come back with the next process."""
+    """A removed state does not come back with the next process."""
 
     def update(values: list[int], state: int | None) -> int | None:
         return None if values == [2] else add_all(values, state)
@@ -413,8 +413,8 @@ def test_a_window_with_an_inverse_is_the_one_without(window: Any, seed: int) -> 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_invertible_windows_are_exact_whatever_crashes(seed: int) -> None:
-    """What was emitted before a crash and is emitted again behind it is the same. (An element
-    may be late or not as the crashes are: the watermark begins anew behind them.)"""
+    """Windows emitted before a crash and again after the restore are equal. (No element is late
+    here: lateness depends on the crashes, because the watermark begins anew after a restore.)"""
     events = events_of(seed, (0, 20, 45))
     window = Sliding(300, 100)
     with_crashes = windows_of(events, window, True, config=EXACT, order="random", seed=seed)
