@@ -97,7 +97,7 @@ class InvertibleWindow(KeyedProcess):
         self._value.put([value if before is None else self._reduce(before[0], value)])
 
     def _shown(self, window_ms: int, key: Any) -> tuple[KeyedWindow, Any]:
-        """The window that ends at `window_ms`; slides outside of all later windows are taken out."""
+        """The window that ends at `window_ms`; slides outside of all later windows leave."""
         shown_ms, begin_ms = self._shown_ms.get(), window_ms - self._window.length_ms
         ends_ms = [each for each in sorted(self._slides.keys()) if each <= window_ms]
         for end_ms in ends_ms:
