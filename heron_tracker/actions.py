@@ -26,20 +26,25 @@ INSTANCES_MAX = 10_000
 def ask(
     store: StateStore, snapshot: TopologySnapshot, kind: OperationKind, arguments: Mapping[str, Any]
 ) -> int:
-    """Leave a request; returns its number. Unavailable where nobody of ours would carry it out."""
+    """Leave a request; returns its number. Unavailable as `check_can_ask`."""
+    check_can_ask(snapshot, kind.value)
+    return TopologyRequests(store, snapshot.name).ask(kind, arguments)
+
+
+def check_can_ask(snapshot: TopologySnapshot, command: str = OperationKind.UPDATE.value) -> None:
+    """Unavailable if no scheduler of heronpy would carry a request out."""
     if snapshot.has_ended:
         raise Unavailable(f"{snapshot.name} {snapshot.trouble.removeprefix('it ')}")
     if "pid" not in snapshot.scheduler:
         raise Unavailable(
             f"{snapshot.name} is run by the cluster {snapshot.cluster} itself: use `heronpy "
-            f"{kind.value} {snapshot.name}`"
+            f"{command} {snapshot.name}`"
         )
     if not snapshot.alive:
         raise Unavailable(
             f"the scheduler of {snapshot.name} was killed: `heronpy kill {snapshot.name}` removes "
             "what is left"
         )
-    return TopologyRequests(store, snapshot.name).ask(kind, arguments)
 
 
 def kill_arguments(wait_secs: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from heron_tracker import actions
 from heron_tracker.envelope import NotFound, Unavailable
 from heron_tracker.heron_api.metrics import Wanted, rows_of
 from heron_tracker.model.collector import TrackerCollector
-from heron_tracker.model.history import Point, timelines
+from heron_tracker.model.history import COARSE_KEPT_SECS, Point, timelines
 from heron_tracker.model.history_store import HistoryStore
 from heron_tracker.model.problems import summary
 from heron_tracker.model.snapshot import TopologySnapshot
@@ -124,6 +124,13 @@ class Service:
     ) -> list[Point]:
         """The history of a component."""
         return self.history.points(snapshot.id, component, start, end)
+
+    def last_error_at(self, snapshot: TopologySnapshot, component: str) -> int | None:
+        """When the history counted an error of a component last, in seconds since 1970."""
+        now = int(self.calendar())
+        points = self.points(snapshot, component, now - COARSE_KEPT_SECS, now)
+        _, last = exception_times(points)
+        return int(last) if last else None
 
     def added_in(self, snapshot: TopologySnapshot) -> Callable[[str, str, int], float]:
         """(component, series, secs) -> what was added in the last `secs`. Points are read once."""

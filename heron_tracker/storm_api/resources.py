@@ -87,7 +87,7 @@ def workers(snapshot: TopologySnapshot, base_url: str, pretty: Any) -> list[Json
 
 
 def error_location(snapshot: TopologySnapshot, component: str, base_url: str) -> Json:
-    """Where a component's last error was, if it had one; when is not known."""
+    """Where a component's last error was; empty for a component without errors."""
     failing = [x for x in snapshot.instances if x.errors and x.component == component]
     where: Json = {"errorHost": "", "errorPort": None, "errorWorkerLogLink": ""}
     if failing:
@@ -97,4 +97,4 @@ def error_location(snapshot: TopologySnapshot, component: str, base_url: str) ->
             "errorHost": snapshot.host_of(one.container), "errorPort": one.container,
             "errorWorkerLogLink": link,
         }  # fmt: skip
-    return {**where, "errorTime": None, "errorLapsedSecs": None}
+    return where

@@ -1,11 +1,13 @@
 """Storm's UI REST below /api/v1, and what this project adds to it: problems."""
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Path, Query, Request
 from fastapi.responses import Response
 
 from heron_core.operations import OperationKind
+from heron_tracker import actions
 from heron_tracker.actions import kill_arguments, update_arguments
 from heron_tracker.envelope import BadRequest, encoded
 from heron_tracker.model.snapshot import TopologySnapshot
@@ -14,6 +16,7 @@ from heron_tracker.storm_api import cluster_views, graphs, views
 from heron_tracker.storm_api.profiling import profiling_router
 
 PREFIX = "/api/v1"
+EVEN_ALREADY = "instances are spread evenly already: nothing changes without rebalanceOptions"
 TopologyId = Annotated[str, Path(max_length=1000)]
 MaybeHost = Annotated[str | None, Query(max_length=1000)]
 Window = Annotated[Literal["600", "10800", "86400", ":all-time"], Query()]
@@ -90,15 +93,19 @@ def _add_summaries(router: APIRouter, service: Service) -> None:
 
 
 def _add_topology(router: APIRouter, service: Service) -> None:
+    def shown(request: Request, snapshot: TopologySnapshot, window: str) -> views.Shown:
+        return views.Shown(
+            service.added_in(snapshot), partial(service.last_error_at, snapshot), window,
+            service.calendar(), str(request.base_url),
+        )  # fmt: skip
+
     @router.get("/topology/{topology_id}", tags=["Storm"])
     def topology(
         request: Request, topology_id: TopologyId, window: Window = ":all-time"
     ) -> Response:
         """One topology with its components."""
         snapshot = service.with_stats(service.by_id(topology_id))
-        added, base_url = service.added_in(snapshot), str(request.base_url)
-        now = service.calendar()
-        return _answer(views.topology(snapshot, added, window, now, base_url))
+        return _answer(views.topology(snapshot, shown(request, snapshot, window)))
 
     @router.get("/topology/{topology_id}/component/{component}", tags=["Storm"])
     def component(
@@ -109,8 +116,7 @@ def _add_topology(router: APIRouter, service: Service) -> None:
     ) -> Response:
         """One component with its instances."""
         snapshot = service.with_stats(service.by_id(topology_id))
-        added, base_url = service.added_in(snapshot), str(request.base_url)
-        return _answer(views.component(snapshot, component, added, window, base_url))
+        return _answer(views.component(snapshot, component, shown(request, snapshot, window)))
 
     @router.get("/topology/{topology_id}/lag", tags=["Storm"])
     def lag(topology_id: TopologyId) -> Response:
@@ -137,11 +143,13 @@ def _add_topology(router: APIRouter, service: Service) -> None:
 
 
 def _add_actions(router: APIRouter, service: Service) -> None:
-    def done(snapshot: TopologySnapshot, word: str, number: int) -> Response:
+    def done(
+        snapshot: TopologySnapshot, word: str, number: int | None, message: str = ""
+    ) -> Response:
         return _answer(
             {
                 "topologyOperation": word, "topologyId": snapshot.id, "status": "success",
-                "operation": number,
+                "operation": number, **({"message": message} if message else {}),
             }
         )  # fmt: skip
 
@@ -168,8 +176,12 @@ def _add_actions(router: APIRouter, service: Service) -> None:
     def rebalance(
         topology_id: TopologyId, wait_secs: WaitSecs, body: Annotated[Any, Body()] = None
     ) -> Response:
-        """As `heronpy update`, which waits for as long as it has to."""
+        """As `heronpy update`, which waits for as long as it has to. Without options, as Storm's
+        pages send it, instances are spread evenly, which they are already: nothing changes."""
         snapshot = service.by_id(topology_id)
+        if body is None:
+            actions.check_can_ask(snapshot)
+            return done(snapshot, "rebalance", None, EVEN_ALREADY)
         number = service.ask(snapshot, OperationKind.UPDATE, update_arguments(snapshot, body))
         return done(snapshot, "rebalance", number)
 

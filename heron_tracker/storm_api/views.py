@@ -5,10 +5,12 @@ one task. Latencies are text with three digits, as Storm's are.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from heron_core.config import MESSAGE_TIMEOUT_SECS
+from heron_core.config.settings import DEFAULTS
 from heron_core.instance_report import measures_of
 from heron_core.plans import ContainerPlan
 from heron_core.stats import ComponentStats, InstanceStats, LatencyStats
@@ -43,6 +45,23 @@ NUMBERS = {
 
 Added = Callable[[str, str, int], float]
 """(component, series, seconds) -> what was added in so many seconds, by the history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an answer is made of besides the snapshot."""
+
+    added: Added
+    error_at: Callable[[str], int | None]
+    """component -> when its last error was counted, in seconds since 1970; None if unknown."""
+    window: str
+    now: float
+    """In seconds since 1970."""
+    base_url: str
+
+
+NOT_DEBUGGED: Json = {"debug": False, "samplingPct": 0.0}
+"""Storm's event logger is absent here. Its pages put samplingPct into the code of their buttons."""
 
 
 def pretty(secs: float) -> str:
@@ -136,27 +155,25 @@ def topology_summary(snapshots: Sequence[TopologySnapshot], now: float) -> Json:
     return {"topologies": rows, "schedulerDisplayResource": False}
 
 
-def topology(
-    snapshot: TopologySnapshot, added: Added, window: str, now: float, base_url: str
-) -> Json:
+def topology(snapshot: TopologySnapshot, shown: Shown) -> Json:
     """One topology: its components, and its sums in each window."""
     specs = snapshot.spec.components if snapshot.spec is not None else ()
     known = [spec for spec in specs if spec.name in snapshot.components]
-    rows = {spec.name: _row(snapshot, spec, added, window, base_url) for spec in known}
+    rows = {spec.name: _row(snapshot, spec, shown) for spec in known}
     config = shown_config(snapshot.spec.config) if snapshot.spec is not None else {}
     return {
-        **topology_row(snapshot, now),
-        "topologyStats": [_topology_stats(snapshot, added, window) for window in WINDOWS],
+        **topology_row(snapshot, shown.now),
+        "topologyStats": [_topology_stats(snapshot, shown.added, window) for window in WINDOWS],
         "spouts": [rows[spec.name] for spec in known if spec.is_spout],
         "bolts": [rows[spec.name] for spec in known if not spec.is_spout],
-        "workers": workers(snapshot, base_url, pretty),
+        "workers": workers(snapshot, shown.base_url, pretty),
         "configuration": config,
-        "debug": False,
-        "samplingPct": 0.0,
+        **NOT_DEBUGGED,
         DISPLAY: False,
-        "msgTimeout": config.get(MESSAGE_TIMEOUT_SECS),
-        "window": window,
-        "windowHint": WINDOWS[window],
+        # The pages put the number into the code of a button, so the number is never absent.
+        "msgTimeout": config.get(MESSAGE_TIMEOUT_SECS, DEFAULTS[MESSAGE_TIMEOUT_SECS]),
+        "window": shown.window,
+        "windowHint": WINDOWS[shown.window],
     }
 
 
@@ -214,9 +231,7 @@ def readers(snapshot: TopologySnapshot, spec: ComponentSpec, stream: str) -> int
     return len(consumers.get((spec.name, stream), ()))
 
 
-def _row(
-    snapshot: TopologySnapshot, spec: ComponentSpec, added: Added, window: str, base_url: str
-) -> Json:
+def _row(snapshot: TopologySnapshot, spec: ComponentSpec, shown: Shown) -> Json:
     """A component in the answer of its topology."""
     stats = snapshot.components[spec.name]
     kind = "spout" if spec.is_spout else "bolt"
@@ -225,9 +240,20 @@ def _row(
         f"encoded{kind.capitalize()}Id": quote(spec.name, safe=""),
         "executors": stats.instances,
         "tasks": stats.instances,
-        **_measured(snapshot, spec, added, window),
+        **_measured(snapshot, spec, shown.added, shown.window),
         "lastError": stats.last_error or "",
-        **error_location(snapshot, spec.name, base_url),
+        **_last_error(snapshot, spec.name, shown),
+    }
+
+
+def _last_error(snapshot: TopologySnapshot, name: str, shown: Shown) -> Json:
+    """Where and when the last error of a component was; nulls for a component without errors."""
+    stats = snapshot.components[name]
+    at = shown.error_at(name) if stats.last_error else None
+    return {
+        **error_location(snapshot, name, shown.base_url),
+        "errorTime": at,
+        "errorLapsedSecs": None if at is None else max(0, int(shown.now) - at),
     }
 
 
@@ -257,9 +283,7 @@ def _latency_text(latency: LatencyStats | None) -> str:
     return f"{(latency.mean_ms if latency is not None else None) or 0.0:.3f}"
 
 
-def component(
-    snapshot: TopologySnapshot, name: str, added: Added, window: str, base_url: str
-) -> Json:
+def component(snapshot: TopologySnapshot, name: str, shown: Shown) -> Json:
     """One component with its instances; NotFound if there is no such one."""
     spec = snapshot.spec.by_name.get(name) if snapshot.spec is not None else None
     if spec is None:
@@ -274,7 +298,7 @@ def component(
         {
             "window": window,
             "windowPretty": WINDOWS[window],
-            **_measured(snapshot, spec, added, window),
+            **_measured(snapshot, spec, shown.added, window),
         }
         for window in WINDOWS
     ]
@@ -286,19 +310,33 @@ def component(
         "executors": stats.instances,
         "tasks": stats.instances,
         "topologyId": snapshot.id,
+        "encodedTopologyId": quote(snapshot.id, safe=""),
         "topologyStatus": storm_status(snapshot.state),
-        "window": window,
-        "windowHint": WINDOWS[window],
+        **NOT_DEBUGGED,
+        "profilerActive": [],
+        "window": shown.window,
+        "windowHint": WINDOWS[shown.window],
         "spoutSummary" if spec.is_spout else "boltStats": windows,
         "inputStats": _input_stats(spec, stats, windows[-1]),
         "outputStats": _output_stats(snapshot, spec, stats, windows[-1]),
         "executorStats": [
-            _executor(snapshot, spec, instance, base_url)
+            _executor(snapshot, spec, instance, shown.base_url)
             for instance in snapshot.instances
             if instance.component == name
         ],
-        "componentErrors": [{"error": stats.last_error}] if stats.last_error else [],
+        "componentErrors": _errors(snapshot, name, shown),
     }
+
+
+def _errors(snapshot: TopologySnapshot, name: str, shown: Shown) -> list[Json]:
+    """The last error alone is kept; Storm has `errorTime` in seconds, and as `time` in newer pages
+    in milliseconds."""
+    last = snapshot.components[name].last_error
+    if not last:
+        return []
+    where = _last_error(snapshot, name, shown)
+    at = where["errorTime"]
+    return [{"error": last, "time": None if at is None else at * 1000, **where}]
 
 
 def _input_stats(spec: ComponentSpec, stats: ComponentStats, total: Json) -> list[Json]:

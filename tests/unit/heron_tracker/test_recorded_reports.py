@@ -49,6 +49,15 @@ def added(component: str, series: str, secs: int) -> float:
     return float(sum(map(ord, component + series)) + secs)
 
 
+def error_at(component: str) -> int | None:
+    """A history in which each component had an error a minute ago."""
+    return int(NOW) - 60
+
+
+def shown(window: str) -> storm_views.Shown:
+    return storm_views.Shown(added, error_at, window, NOW, URL)
+
+
 def answers() -> dict[str, Any]:
     """What each door says."""
     found = looked_at()
@@ -57,10 +66,10 @@ def answers() -> dict[str, Any]:
     families = (each.partition(" ") for each in text.split("# HELP ")[1:])
     heron = {name: component_metrics(found, Wanted(name), 0, (), NOW) for name in found.components}
     storm = {
-        name: storm_views.component(found, name, added, storm_views.ALL_TIME, URL)
+        name: storm_views.component(found, name, shown(storm_views.ALL_TIME))
         for name in found.components
     }
-    whole = storm_views.topology(found, added, "600", NOW, URL)
+    whole = storm_views.topology(found, shown("600"))
     return {
         "stats": found.stats.to_json(),
         "open_metrics": {name: rest.splitlines() for name, _, rest in families},

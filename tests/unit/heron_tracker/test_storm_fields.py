@@ -1,12 +1,13 @@
-"""Storm's UI REST, field by field, as its documentation lists them and its own pages read them."""
+"""Fields of Storm's UI REST: those of the documentation, and those that Storm's pages read."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from heron_core.records import replace
 from tests.unit.heron_tracker.client_support import Asked
-from tests.unit.heron_tracker.tracker_support import snapshot, stats
+from tests.unit.heron_tracker.tracker_support import NOW, instance, snapshot, stats
 
 ERROR = "Traceback (most recent call last):\n  …\nValueError: no word"
 RESOURCES = {
@@ -28,7 +29,7 @@ EXECUTOR = {"id", "encodedId", "uptime", "uptimeSeconds", "host", "port", "worke
 COMPONENT = {
     "id", "encodedId", "name", "componentType", "executors", "tasks", "topologyId",
     "topologyStatus", "window", "windowHint", "inputStats", "outputStats", "executorStats",
-    "componentErrors",
+    "componentErrors", "encodedTopologyId", "debug", "samplingPct", "profilerActive",
 }  # fmt: skip
 WORKER = {
     "supervisorId", "owner", "host", "port", "topologyId", "topologyName", "executorsTotal",
@@ -89,7 +90,8 @@ FIELDS: dict[str, dict[str, set[str]]] = {
         "inputStats": {"component", "stream", "executed", "executeLatency", "processLatency",
                        "acked", "failed"},
         "executorStats": {*EXECUTOR, *BOLT},
-        "componentErrors": {"error"},
+        "componentErrors": {"error", "time", "errorTime", "errorLapsedSecs", "errorHost",
+                            "errorPort", "errorWorkerLogLink"},
     },
     "topology/words/component/lines": {
         "": {"spoutSummary", *COMPONENT},
@@ -98,12 +100,12 @@ FIELDS: dict[str, dict[str, set[str]]] = {
         "executorStats": {"completeLatency", *EXECUTOR},
     },
 }  # fmt: skip
-"""Route -> the list in its answer, empty for the answer itself -> the fields of each row."""
+"""Route -> list in the answer, or "" for the whole answer -> fields of each row."""
 
 
 @pytest.fixture(scope="module")
 def asked() -> Iterator[Asked]:
-    """One service for all; `count` has had an error."""
+    """One service for all tests; `count` has had an error."""
     found = snapshot(stats({"count": {"errors": 2, "last_error": ERROR}}, {5: {"errors": 2}}))
     made = Asked(lambda name: found)
     yield made
@@ -112,7 +114,7 @@ def asked() -> Iterator[Asked]:
 
 @pytest.mark.parametrize("route", FIELDS)
 def test_every_field_is_there(asked: Asked, route: str) -> None:
-    """No list is empty here, so each has been looked at."""
+    """The lists of the service are not empty, so each row is checked."""
     answer: dict[str, Any] = asked.get(f"/api/v1/{route}").json
     for part, fields in FIELDS[route].items():
         rows = answer[part] if part else [answer]
@@ -134,6 +136,43 @@ def test_where_an_error_was_and_what_containers_have(asked: Asked) -> None:
     assert (found["requestedTotalMem"], found["assignedCpu"]) == (2048.0, 200.0)
 
 
+def test_what_pages_put_into_the_code_of_their_buttons_is_a_number(asked: Asked) -> None:
+    """An absent number would leave `confirmAction(…, true, , …)` as the code of a button."""
+    plain = snapshot(stats(), at=NOW)
+    spec = plain.spec
+    assert spec is not None
+    unset = replace(plain, spec=replace(spec, config={}))
+    other = Asked(lambda name: unset)
+    try:
+        for each in (asked, other):
+            found = each.get("/api/v1/topology/words").json
+            part = each.get("/api/v1/topology/words/component/count").json
+            numbers = (found["msgTimeout"], found["samplingPct"], part["samplingPct"])
+            assert all(isinstance(number, int | float) for number in numbers)
+    finally:
+        other.close()
+
+
+def test_when_an_error_was_is_known_from_the_history() -> None:
+    """Storm's pages show the present time for an absent time."""
+    failed = stats({"count": {"errors": 2, "last_error": ERROR}}, {5: {"errors": 2}})
+    asked = Asked(lambda name: snapshot(failed))
+    try:
+        (error,) = asked.get("/api/v1/topology/words/component/count").json["componentErrors"]
+        assert (error["time"], error["errorTime"], error["errorLapsedSecs"]) == (None, None, None)
+        for at, errors in ((-60, 0), (-50, 1), (-40, 2), (-30, 2)):
+            row = instance(5, errors=errors)
+            asked.history.record(snapshot(failed).id, [row], NOW + at)
+        (error,) = asked.get("/api/v1/topology/words/component/count").json["componentErrors"]
+        assert (error["errorTime"], error["errorLapsedSecs"]) == (int(NOW) - 40, 40)
+        assert error["time"] == (int(NOW) - 40) * 1000
+        assert error["errorHost"] == "there"
+        bolts = asked.get("/api/v1/topology/words").json["bolts"]
+        assert [each["errorTime"] for each in bolts] == [None, int(NOW) - 40]
+    finally:
+        asked.close()
+
+
 REQUESTS: dict[str, tuple[str, ...]] = {
     "index.html": (
         "cluster/configuration", "cluster/summary", "nimbus/summary", "owner-resources",
@@ -152,8 +191,8 @@ REQUESTS: dict[str, tuple[str, ...]] = {
     "supervisor.html?id=here": ("supervisor?id=here&sys=false&window=600",),
     "owner.html?id=ada": ("cluster/configuration", "owner-resources/ada"),
 }  # fmt: skip
-"""Page of Storm's UI 2.8 -> what it asks, as its scripts have it (the pages are in no repository of
-Maven)."""
+"""Page of Storm's UI 2.8 -> requests of the page's scripts (the pages are absent from Maven's
+repository)."""
 
 
 @pytest.mark.parametrize("page", REQUESTS)

@@ -222,10 +222,22 @@ def test_actions_are_requests_in_the_state_store(asked: Asked, store: FileStore)
     assert len(plan.tasks_of["count"]) == 3
 
 
+def test_the_button_of_storms_pages_rebalances_without_options(
+    asked: Asked, store: FileStore
+) -> None:
+    """Instances are even already, so nothing is asked for."""
+    answer = asked.post("/api/v1/topology/words/rebalance/30")
+    assert answer.status == 200
+    assert (answer.json["status"], answer.json["operation"]) == ("success", None)
+    assert "evenly already" in answer.json["message"]
+    assert TopologyRequests(store, "words").all() == {}
+    assert asked.post("/api/v1/topology/wrods/rebalance/30").status == 404
+
+
 def test_actions_that_make_no_sense_change_nothing(asked: Asked, store: FileStore) -> None:
     prefix = "/api/v1/topology/words"
     for path, body, status in (
-        ("rebalance/5", None, 400),
+        ("rebalance/5", {}, 400),
         ("rebalance/5", {"rebalanceOptions": {"executors": {"count": 0}}}, 400),
         ("rebalance/5", {"rebalanceOptions": {"executors": {"nobody": 2}}}, 400),
         ("rebalance/5", {"rebalanceOptions": {"executors": {"count": 2}}}, 400),
