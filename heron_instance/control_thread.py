@@ -4,10 +4,11 @@ It reports numbers and answers the stream manager at once, however long user cod
 `process` is "busy" and never "dead". It sends the supervisor its heartbeats, too: if this thread
 stands still nobody can tell the instance anything, and it has to be replaced.
 
-Python lets this thread run at the latest 5 ms after its input has come, if the main thread is in
-user code, and as late again to send an answer. Live queries are not to wait for that: the main
-thread looks for input between two tuples, takes it in this thread's place, and sends its own
-messages itself. Whoever has `_turn` is the control thread as long as it has it.
+Python lets this thread run 5 ms after its input has come, if the main thread is in user code, and
+as late again after each system call. Live queries are not to wait for that: the main thread looks
+for input between two tuples, takes it in this thread's place, and sends its own messages itself.
+What has `_turn` is the control thread as long as it has it. If the main thread finds this one at
+work, it waits until that has finished: this one waits for nothing but the interpreter then.
 """
 
 import logging
@@ -38,6 +39,7 @@ from heron_instance.events import (
     Wake,
 )
 from heron_instance.runtime.watchdog import main_thread_stack
+from heron_io.input_poll import InputPoll
 from heron_io.local_channels import ChannelKeeper, ControlChannel, DataChannel
 from heron_io.process_usage import OwnUsage
 from heron_io.processes import SupervisorLink
@@ -47,6 +49,9 @@ log = logging.getLogger("heron_instance")
 
 CLOSE_LINGER_SECS = 1.0
 """How long the last messages of a process that ends may take to leave it."""
+TURN_WAIT_SECS = 0.01
+"""How long the main thread waits for this one to finish what it has begun: some tenths of a
+millisecond on an idle machine. Behind that it goes on, and looks again."""
 
 
 class ControlThread(threading.Thread):
@@ -66,9 +71,8 @@ class ControlThread(threading.Thread):
         self._control = control
         self._turn = threading.Lock()
         """Of whoever takes or sends messages: nobody waits for anything else meanwhile."""
-        self._own_input = select.poll()
-        self._polled = -1
-        """What it polls; negative: nothing."""
+        self._input_poll = InputPoll()
+        """The main thread's."""
         self._poller = select.poll()
         self._keeper = ChannelKeeper(data, control, self._poller, wake)
         self._outgoing: deque[messages.FromInstance] = deque()
@@ -97,7 +101,7 @@ class ControlThread(threading.Thread):
 
     def send_now(self, message: messages.FromInstance) -> None:
         """As `send`, from the main thread, which need not wait for this one to run."""
-        if self._turn.acquire(blocking=False):
+        if self._turn.acquire(timeout=TURN_WAIT_SECS):
             try:
                 self._send_outgoing()
                 self._send(message)
@@ -107,21 +111,19 @@ class ControlThread(threading.Thread):
             self.send(message)
 
     def poll(self) -> None:
-        """From the main thread, between two tuples: take what has come, in this thread's place."""
-        if self._has_input() and self._turn.acquire(blocking=False):
+        """From the main thread, between two tuples: take what has come, in this thread's place, or
+        let this thread finish what it does."""
+        if not (self._turn.locked() or self._has_input()):
+            return
+        if self._turn.acquire(timeout=TURN_WAIT_SECS):
             try:
-                self._take_input()
+                if self._has_input():
+                    self._take_input()
             finally:
                 self._turn.release()
 
     def _has_input(self) -> bool:
-        if (descriptor := self._control.descriptor) != self._polled:
-            if self._polled >= 0:
-                self._own_input.unregister(self._polled)
-            if descriptor >= 0:
-                self._own_input.register(descriptor, select.POLLIN)
-            self._polled = descriptor
-        return descriptor >= 0 and bool(self._own_input.poll(0))
+        return self._input_poll.has_input(self._control.descriptor)
 
     def finish(self, wait_secs: float) -> None:
         """From the main thread, at its end: send the last numbers and what else is to be sent."""

@@ -14,7 +14,7 @@ from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_core.wire.packets import decode_roots
 from heron_instance.emit.collector import SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
-from heron_instance.input.driver import Clock, ComponentDriver, Report
+from heron_instance.input.driver import POLL_SECS, Clock, ComponentDriver, Report
 from heron_instance.input.emitted_ids import EmittedIds
 from heron_instance.input.failed_ids import FailedIds
 from heron_instance.options import InstanceOptions
@@ -165,7 +165,9 @@ class SpoutDriver(ComponentDriver):
         self.outbox.flush()
         self._delivered = self.outbox.deliveries
         self._count(calls, now - started)
-        self.poll()
+        if now >= self.poll_at:
+            self.poll_at = now + POLL_SECS
+            self.poll()
 
     def _some_calls(self, most: int) -> tuple[int, bool]:
         """Up to `most` calls of next_tuple, ended by one that emits nothing; (calls, emitted)."""

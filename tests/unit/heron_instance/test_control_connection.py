@@ -5,6 +5,7 @@ next report, ten seconds later, and the restore waited for it. Its first connect
 before the thread watched for connections, so that the second one was taken for the first.
 """
 
+import os
 import select
 import threading
 import time
@@ -18,6 +19,7 @@ from heron_core.instance_report import NOTHING_REPORTED
 from heron_core.wire import message_codec
 from heron_core.wire.local_stream import CONTROL, DATA, ConnectionName
 from heron_core.wire.messages import BoltFinished, Resync, SpoutFinished
+from heron_instance import control_thread
 from heron_instance.control_thread import ControlThread
 from heron_instance.events import Connected, ControlReceived
 from heron_io.local_channels import ControlChannel, DataChannel
@@ -25,6 +27,8 @@ from heron_io.local_listener import LocalListener
 
 NAME = ConnectionName(CONTROL, 1, 7)
 DEADLINE_SECS = 30.0
+YIELDS = 2000
+"""Long enough for a main thread that does not wait to come back first."""
 
 
 class RestingCore:
@@ -165,4 +169,34 @@ def test_who_finds_the_control_thread_at_work_leaves_it_the_rest(
         in_order += [message_codec.decode(frames[0]) for _, frames in listener.received()]
     assert in_order == [BoltFinished(1), SpoutFinished(1, True)]
     control.close()
+    listener.close()
+
+
+def test_the_main_thread_lets_the_control_thread_finish_what_it_has_begun(
+    path: str, data: DataChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A query that the control thread has taken waited until the main thread let go of the
+    # interpreter by chance.
+    monkeypatch.setattr(control_thread, "TURN_WAIT_SECS", DEADLINE_SECS)
+    core: Any = RestingCore()
+    listener = LocalListener(path)
+    thread = thread_of(core, path, data)
+    has_begun, is_finished = threading.Event(), threading.Event()
+
+    def slowly(event: Any, _: float) -> list[Any]:
+        if isinstance(event, ControlReceived):
+            has_begun.set()
+            for _ in range(YIELDS):
+                os.sched_yield()
+            is_finished.set()
+        return []
+
+    core.handle = slowly
+    thread.start()
+    ask(listener)
+    assert has_begun.wait(DEADLINE_SECS)
+    thread.poll()
+    assert is_finished.is_set()
+    thread.finish(DEADLINE_SECS)
+    assert not thread.is_alive()
     listener.close()
