@@ -17,7 +17,7 @@ ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run site test test-site test-again test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-prometheus test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
+.PHONY: help run site test test-site test-again test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-prometheus test-drill test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -66,6 +66,9 @@ test-kubernetes: $(TESTED) ## Topologies on Kubernetes: real API server, control
 test-prometheus: $(TESTED) ## Alerts of a real Prometheus, by the rules of `heronpy ui --alert-rules` (half a minute)
 	@$(BIN)/python -m tests.prometheus.needs
 	$(BIN)/python -m pytest tests/prometheus
+
+test-drill: $(TESTED) ## Each kind of trouble, named in time in stats, page, API, metric and alert (six minutes)
+	HERONPY_DRILL=1 $(BIN)/python -m pytest tests/drill
 
 test-wheel: $(TESTED) ## The wheel with the compiled hot path, repaired, in a clean environment (a minute)
 	@$(BIN)/python -m tests.extras.needs

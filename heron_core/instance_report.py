@@ -33,6 +33,9 @@ from heron_core.errors import ProtocolError
 NUMBER_MAX = 1 << 50
 """Nothing is counted so far in 35 years at a million a second, and sums of thousands of such
 numbers still fit into the 64 bits of a message."""
+SETTLES_LATER = float(NUMBER_MAX)
+"""`settle_secs_max` of bolts whose tuples wait for the end of a window, or for a call that the
+class says may come later."""
 BUCKET_MAX = 400
 """10^23 seconds."""
 
@@ -186,6 +189,10 @@ class InstanceNumbers(SummedNumbers, frozen=True, kw_only=True):
     waited_secs: Annotated[Amount, counter(
         "Seconds of these under back-pressure, in the middle of a batch", summed=Summed.ALONE
     )] = 0.0  # fmt: skip
+    core_waited_secs: Annotated[Amount, counter(
+        "Seconds in which its main thread could have run and had no core", summed=Summed.ALONE,
+        more="0 where the kernel does not say",
+    )] = 0.0  # fmt: skip
     cpu_share: Annotated[Amount, level(
         "CPU cores used by all its threads", heron="__cpu-share", metric="cpu_cores"
     )] = 0.0  # fmt: skip
@@ -196,6 +203,9 @@ class InstanceNumbers(SummedNumbers, frozen=True, kw_only=True):
         "Dropped reports of its control thread", summed=Summed.ALONE,
         more="because 1,024 reports waited for its stream manager",
     )] = 0  # fmt: skip
+    settle_secs_max: Amount = 0.0
+    """Of a bolt: for how long it may keep a tuple before it acks or fails it, by its design: until
+    a tick, or for ever (SETTLES_LATER) if it has windows."""
     fixed_state: bool = False
     """Whether it keeps state that belongs to this instance and cannot be divided: Heron's put()."""
     user: Mapping[str, Any]

@@ -134,6 +134,11 @@ class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
     """None where reports do not come regularly: on Spark."""
     silent_secs: float | None = None
     """Of a spout that has not finished: since its instances emitted last, or began."""
+    unsettled_tuples: int = 0
+    """Of a bolt: tuples that its present processes have executed and neither acked nor failed."""
+    unsettled_secs: float = 0.0
+    """For how long one of its instances has held some and settled none, beyond the time that it may
+    (InstanceReport.settle_secs_max)."""
     emitted_by_stream: Mapping[str, int] = field(default_factory=dict)
     """Stream -> its part of `emitted`."""
     executed_by_input: Mapping[str, int] = field(default_factory=dict)
@@ -411,6 +416,9 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     none."""
     errors: Mapping[int, str]
     """By task id: why it could not start."""
+    memory_bytes_max: Mapping[str, int] = field(default_factory=dict)
+    """component -> what an instance of it may use, above which it is restarted
+    (topology.component.rammap)."""
     sizing: SizingLimits = SizingLimits()
     """What the advice on numbers of instances goes by."""
     instances: tuple[InstanceStats, ...] | None = None

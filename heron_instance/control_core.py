@@ -238,7 +238,7 @@ class ControlCore:
 
     def _heartbeat(self, now: float) -> Out:
         report = self.report(now)
-        self.pace.reported(report, now)
+        self.pace.reported(report, now, self.watchdog.waiting)
         calls, is_blocked = report.executed + report.ticks, not self._shared.may_send
         secs = self.watchdog.check(calls, is_blocked, now, report.waited_secs)
         out = self.traces()
@@ -255,6 +255,7 @@ class ControlCore:
             self._driver.statistics(),
             sent=sent,
             processed=processed,
+            settle_secs_max=self._driver.settle_secs_max,
             user=self._user_metrics.read(now),
             user_totals=self._user_metrics.totals(),
             tuple_counts=self._user_metrics.tuple_counts(),

@@ -80,9 +80,13 @@ class OwnUsage:
         self._at, self._cpu_secs = time.monotonic(), time.process_time()
 
     def measure(self) -> dict[str, float]:
-        """Share of one core since the last time, and memory."""
+        """Share of one core since the last time, waits for a core since the start, and memory."""
         at, cpu_secs = time.monotonic(), time.process_time()
         elapsed, used = at - self._at, cpu_secs - self._cpu_secs
         self._at, self._cpu_secs = at, cpu_secs
         share = used / elapsed if elapsed > 0 else 0.0
-        return {"cpu_share": share, "memory_bytes": resident_bytes()}
+        return {
+            "cpu_share": share,
+            "core_waited_secs": waited_for_core_secs() or 0.0,
+            "memory_bytes": resident_bytes(),
+        }

@@ -56,6 +56,11 @@ _OF_KINDS: tuple[tuple[ProblemKind, str, str, str, str], ...] = (
     (ProblemKind.SKEWED, "ComponentSkewed", "10m", TICKET, f"{_OF} is skewed: {_CAUSE}"),
     (ProblemKind.BOTTLENECK, "ComponentTooSlow", "10m", TICKET, f"{_OF} is too slow: {_CAUSE}"),
     (ProblemKind.CRASHED, "ProcessCrashed", "0s", TICKET, f"{_OF} crashed: {_CAUSE}"),
+    (ProblemKind.MEMORY, "MemoryShort", "1m", TICKET, f"{_OF} has nearly all of its memory"),
+    (
+        ProblemKind.UNSETTLED, "TuplesUnsettled", "1m", PAGE,
+        f"{_OF} neither acks nor fails its tuples",
+    ),
     (ProblemKind.FAILING, "TuplesFail", "1m", PAGE, f"{_OF} fails tuples or calls: {_CAUSE}"),
     (ProblemKind.CHECKPOINT, "CheckpointFails", "5m", PAGE, f"{_ABOUT}: {_CAUSE}"),
     (ProblemKind.LOST, "DeliveriesLost", "0s", TICKET, f"{_ABOUT} has lost deliveries: {_CAUSE}"),

@@ -8,6 +8,7 @@ numbers of that time are not used.
 """
 
 import logging
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -96,6 +97,7 @@ class Autoscaling:
         readings = replace(
             readings_of(stats, self._pending_max),
             idle_secs=self.idle_secs() if self.has_capacity else None,
+            cores=os.cpu_count() if self.has_capacity else None,
         )
         outcome = scaler.observe(readings, now)
         for diagnosis in outcome.diagnoses:

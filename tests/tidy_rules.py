@@ -49,10 +49,12 @@ KNOWN_CIRCLES: dict[frozenset[str], str] = {
 
 SLEEPING_TESTS: dict[str, str] = {
     "tests/browser/troubles.py": "slow and stuck bolts are what the pages are to show",
+    "tests/process/topologies/advised.py": "bolts that wait for a server, as long as they say",
     "tests/process/topologies/answering.py": "requests that take a while, to be under way",
     "tests/process/topologies/stuck.py": "a bolt that is stuck is what the test is about",
     "tests/process/topologies/hanging.py": "a bolt that hangs is what the test is about",
     "tests/process/topologies/slow_tick.py": "a tick that is under way is what the test is about",
+    "tests/process/topologies/drilled.py": "slow and hanging calls are what the drill is about",
     "tests/process/topologies/late.py": "a component that is slow to start",
     "tests/process/topologies/pressure.py": "a slow bolt makes back-pressure",
     "tests/process/topologies/slow_sinks.py": "a sink that turns slow is what the tests are about",

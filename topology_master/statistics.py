@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
+from heron_core import config as keys
 from heron_core.algorithms.autoscale.options import AutoscaleOptions
 from heron_core.algorithms.clocks import slowest
+from heron_core.config.readers import bytes_of_components
 from heron_core.plans import Phase, instance_name
 from heron_core.stats import RegisteredStats, TopologyStats, UpdateStats
 from heron_core.version import VERSION
@@ -59,6 +61,7 @@ def topology_stats(
         version=VERSION,
         master=dict(counters),
         errors=measurements.errors(),
+        memory_bytes_max=bytes_of_components(life.topology.config, keys.RAM_MAP),
         sizing=AutoscaleOptions.of(life.topology).sizing,
         instances=measurements.instances(component, fresh, now),
     )

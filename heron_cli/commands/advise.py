@@ -1,8 +1,11 @@
 """`heronpy advise`: the parallelism a running topology needs, from its current load."""
 
 import json
+import os
+import socket
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -13,16 +16,21 @@ from heron_cli.running_topology import RunningTopology
 from heron_cli.stored_nodes import packing
 from heron_cli.terminal import stdout_width
 from heron_core.algorithms.autoscale.assessment import Assessment, assess
+from heron_core.algorithms.autoscale.cores import within_cores
 from heron_core.algorithms.autoscale.options import AutoscaleOptions
 from heron_core.algorithms.autoscale.readings import Readings, ReadingsWindow, readings_of
 from heron_core.errors import HeronError
 from heron_core.number_text import short
+from heron_core.records import replace
 from heron_core.state_tree import topology_path
 from heron_core.stats import EVERY_COMPONENT
 from heron_core.topology import TopologySpec, topology_from_json
 from heron_core.typed_json import to_json
 from heron_engine.scheduler.autoscaling import pending_limits
+from heron_io.process_usage import idle_core_secs
 
+LOCAL = "local"
+"""The kind of scheduler that runs all containers on its own machine."""
 POLL_SECS = 1.0
 """Interval of instances' metrics reports."""
 
@@ -44,8 +52,9 @@ def advise_command(target: Target, seconds: float, as_json: bool) -> None:
     """Say how many instances each bolt of the running topology NAME needs; change nothing.
 
     It goes by how long each instance works for a tuple, and by what the spouts would emit if
-    nothing held them back. The topology's limits (topology.autoscale.*) are kept; with
-    topology.autoscale.mode: on the topology acts by itself.
+    nothing held them back. Of a topology on this machine no bolt is advised more instances than
+    there are idle cores for; one that waits for a server needs next to none. The topology's limits
+    (topology.autoscale.*) are kept; with topology.autoscale.mode: on the topology acts by itself.
 
     \b
     heronpy advise wordcount
@@ -73,7 +82,8 @@ def _assessed(topology: RunningTopology, seconds: float) -> tuple[Assessment, ..
     if not loads or not window.is_full:
         why = readings.unsteady or "an instance was replaced, or the plan has changed"
         raise HeronError(f"not enough measurements of {topology.name} for advice: {why}; try again")
-    return assess(spec, loads, readings, AutoscaleOptions.of(spec))
+    assessed = assess(spec, loads, readings, AutoscaleOptions.of(spec))
+    return within_cores(assessed, window.idle_share, readings.cores)
 
 
 def _measured(
@@ -84,11 +94,18 @@ def _measured(
     while True:
         stats = topology.client.stats(EVERY_COMPONENT)
         now = time.monotonic()
-        readings = readings_of(stats, limits)
+        readings = replace(readings_of(stats, limits), **_cores_of(topology))
         window.add(readings, now)
         if window.is_full or now - began > seconds + POLL_SECS:
             return readings
         time.sleep(POLL_SECS)
+
+
+def _cores_of(topology: RunningTopology) -> dict[str, Any]:
+    """What is known of the cores of its machine, if that is this one and its only one."""
+    scheduler = topology.scheduler or {}
+    is_here = scheduler.get("kind") == LOCAL and scheduler.get("host") == socket.gethostname()
+    return {"idle_secs": idle_core_secs(), "cores": os.cpu_count()} if is_here else {}
 
 
 def advice_table(assessments: Sequence[Assessment], width: int | None = None) -> str:

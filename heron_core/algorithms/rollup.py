@@ -124,6 +124,9 @@ class RollUp:
         self._emits: dict[int, tuple[int, float]] = {}
         """task id -> what its process had emitted, and since when that has not changed, on our
         clock"""
+        self._settled: dict[int, tuple[int, float]] = {}
+        """task id -> what its process had acked and failed, and since when that has not changed
+        although it has tuples, on our clock"""
         self._recent: dict[str, RecentGrowth] = {}
         """component -> what it has counted lately"""
 
@@ -144,6 +147,7 @@ class RollUp:
                 self._heard_at,
                 self._counts,
                 self._emits,
+                self._settled,
             ):
                 by_task.pop(task, None)
             if task in packing.instances:
@@ -170,6 +174,9 @@ class RollUp:
         emitted = sum(report.emitted_by_stream.values())
         if task not in self._emits or self._emits[task][0] != emitted:
             self._emits[task] = (emitted, now)
+        settled = report.acked + report.failed
+        if report.executed <= settled or self._settled.get(task, (-1, now))[0] != settled:
+            self._settled[task] = (settled, now)
         worked = worked_secs(report.busy_secs, report.waited_secs)
         self._rates.update(task, report.at, emitted, report.executed, worked)
 
@@ -297,6 +304,7 @@ class RollUp:
             processes=counted.processes,
             recent=None if now is None else self._recent_of(name).counts(now),
             silent_secs=None if now is None or not is_spout else self._silent_secs(tasks, now),
+            **({} if is_spout else self._unsettled(tasks, now)),  # type: ignore[arg-type]
             clock=slowest(self._clock(task) for task in tasks),
             hot_keys=_hot_keys(newest),
         )
@@ -320,6 +328,22 @@ class RollUp:
         if all(self._newest[task].finished for task in known):
             return None
         return max(0.0, now - max(self._emits[task][1] for task in known))
+
+    def _unsettled(self, tasks: Iterable[int], now: float | None) -> dict[str, float]:
+        """What instances of a bolt hold, and for how long beyond what they may: the longest. A tick
+        may come just before a tuple, and the next one settle it: twice the time between two."""
+        known = [task for task in tasks if task in self._newest]
+        reports = {task: self._newest[task] for task in known}
+        held = {task: each.executed - each.acked - each.failed for task, each in reports.items()}
+        secs = [
+            now - self._settled[task][1] - 2 * reports[task].settle_secs_max
+            for task in known
+            if now is not None and held[task] > 0
+        ]
+        return {
+            "unsettled_tuples": sum(max(0, each) for each in held.values()),
+            "unsettled_secs": max(0.0, *secs, 0.0),
+        }
 
     def _take_back(
         self,

@@ -62,6 +62,8 @@ class ComponentDriver:
         self.watermarks = WatermarkOutput(outbox)
         """What the readers of this instance are told of event time."""
         self.metrics = Metrics()
+        self.settle_secs_max = 0.0
+        """See InstanceReport."""
         self.clock = clock
         self.report = report
         """Takes one text for the instance's log, at error level."""

@@ -18,10 +18,12 @@ from heron_api.state.binding import (
     saves_itself,
 )
 from heron_api.state.migration import migrate
+from heron_api.windows.retaining_bolt import RetainingBolt
 from heron_core import config as keys
 from heron_core.component import EngineBolt, EngineComponent, EngineSpout
 from heron_core.config.effects import component_config
 from heron_core.errors import ComponentError
+from heron_core.instance_report import SETTLES_LATER
 from heron_core.native import edge_numbers, plain_packer
 from heron_core.plans import PackingPlan, PhysicalPlan
 from heron_core.records import replace
@@ -275,6 +277,7 @@ def _bolt(setting: _Setting) -> ReadyInstance:
                          setting.packing, hooks, Metrics(), context.tick_secs)  # fmt: skip
     given = setting.state.given
     driver.has_fixed_state = lambda: bool(given.is_fixed)
+    driver.settle_secs_max = _settle_secs_max(component, context.tick_secs)
     driver.may_fail_retained = may_fail_retained(component.users_object)
     driver.also_idle(lambda: collector.threads_are_idle)
     calls.attach(driver)
@@ -282,6 +285,17 @@ def _bolt(setting: _Setting) -> ReadyInstance:
     route_letters(driver, collector, setting.topology, setting.packing, environment.wall_ms)
     samples = setting.samples(decode)
     return ReadyInstance(driver, component, context, hooks, setting.state, samples)
+
+
+def _settle_secs_max(component: EngineBolt, tick_secs: float | None) -> float:
+    """For how long it may keep a tuple by its design; windows, calls that come later and what waits
+    for the end of the input have no time that is known here."""
+    is_open = (
+        component.acks_later
+        or component.retains_until_finish
+        or isinstance(component.users_object, RetainingBolt)
+    )
+    return SETTLES_LATER if is_open else tick_secs or 0.0
 
 
 def _spout(setting: _Setting) -> ReadyInstance:

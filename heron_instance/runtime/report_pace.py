@@ -24,13 +24,14 @@ class ReportPace:
         """So many instances share the master."""
         self._tasks = tasks
 
-    def reported(self, report: InstanceReport, now: float) -> None:
-        """A report was made."""
+    def reported(self, report: InstanceReport, now: float, is_waiting: bool = True) -> None:
+        """A report was made. `is_waiting`: whether nothing is to be done, either: user code that
+        hangs counts nothing, and how long it does is in the next reports."""
         clock = report.clock
         if clock is not None:
             clock = {**clock, "silent_secs": None}  # which grows while nothing happens
         numbers = replace(report, at=0.0, clock=clock)
-        self.is_resting = self._may_rest and numbers == self._last
+        self.is_resting = self._may_rest and is_waiting and numbers == self._last
         self._last, self._reported_at = numbers, now
         secs = idle_report_secs if self.is_resting else report_secs
         self.due_at = now + secs(self._interval_secs, self._tasks)

@@ -8,18 +8,21 @@ report, failures of the last ten seconds (on Spark since the start), crashes of 
 import math
 from collections.abc import Iterator, Sequence
 
+from heron_core.config import RAM_MAP
 from heron_core.ending_text import end_lines
 from heron_core.naming import component_of, first_of
 from heron_core.number_text import counted
 from heron_core.plans import Phase, TopologyState
 from heron_core.stats import ComponentStats, TopologyStats
 from heron_core.topology_events import EventKind, TopologyEvent
+from heron_tracker.model.kept import memory, unsettled
 from heron_tracker.model.silence import silence, unseen_metrics
 from heron_tracker.model.slow_problems import slow
 from heron_tracker.model.tracker_problem import (
     RANKS,
     ProblemKind,
     TrackerProblem,
+    ends_of,
     error_label,
     label,
 )
@@ -30,8 +33,15 @@ FAILED_SHARE = 0.001
 CRASHED_SECS = 300.0
 """A process that ended is named for so long, though another one has taken its place: what ended it
 may come again, and whoever is woken up needs some minutes."""
+IS_REPLACED = "what has ended is replaced by itself; the events say why it ended"
 NAMED_MAX = 3
 """Instances of a container that are named."""
+REASON_MAX = 240
+"""Characters of a reason; a path in its middle may have as many."""
+NOT_RUNNING = (
+    "it was restarted; its process did not run: it was stopped (SIGSTOP, a debugger), had no core"
+    " or memory, or a call in C kept Python's lock"
+)
 OUT_OF_MEMORY = "it was restarted; if it was not killed on purpose, its machine was out of memory"
 
 
@@ -40,7 +50,8 @@ def problems(stats: TopologyStats, at: float | None = None) -> tuple[TrackerProb
     said of what ended lately."""
     unsorted = (
         *_cannot_start(stats), *_down(stats), *_stuck(stats), *_restoring(stats),
-        *_crashed(stats, at), *slow(stats), *_failing(stats), *_checkpoints(stats), *_lost(stats),
+        *_crashed(stats, at), *slow(stats), *memory(stats), *unsettled(stats), *_failing(stats),
+        *_checkpoints(stats), *_lost(stats),
         *silence(stats), *unseen_metrics(stats),
     )  # fmt: skip
     shares = {pause.component: pause.share for pause in stats.paused.values()}
@@ -116,10 +127,21 @@ def _down(stats: TopologyStats) -> Iterator[TrackerProblem]:
                 kind=ProblemKind.DOWN,
                 component=name,
                 what=f"{missing} of {component.instances} instances of `{name}` are down{where}",
-                remedy="they are restarted by themselves; the events say why they ended",
+                remedy=_remedy_of_down(stats, name) if not lost else IS_REPLACED,
                 cause="container" if lost else "instance",
                 weight=missing / component.instances,
             )
+
+
+def _remedy_of_down(stats: TopologyStats, name: str) -> str:
+    """Of instances whose container is there: their process has ended, or does not run."""
+    pids = [
+        str(each.pid)
+        for each in stats.instances or ()
+        if each.component == name and not each.up and each.pid is not None
+    ]
+    known = f" {first_of(iter(pids), NAMED_MAX)}" if pids else ""
+    return f"{IS_REPLACED}; a process that is stopped goes on by `kill -CONT{known}`"
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -177,12 +199,21 @@ def _crashed(stats: TopologyStats, at: float | None) -> Iterator[TrackerProblem]
             component=component_of(last.instance or "") or next(iter(components), ""),
             instance=name,
             what=f"{who} crashed{often}: {last.what:.200}",
-            remedy=OUT_OF_MEMORY
-            if "SIGKILL" in last.what
-            else "it was restarted; its log says why it ended",
+            remedy=_remedy_of_end(last.what),
             cause=label(last.what),
             weight=last.at,
         )
+
+
+def _remedy_of_end(reason: str) -> str:
+    """By who ended it: its own supervisor says why it did."""
+    if "it was silent" in reason:
+        return NOT_RUNNING
+    if RAM_MAP in reason:
+        return f"it was restarted; find what it keeps for each tuple, or raise {RAM_MAP}"
+    if "SIGKILL" in reason:
+        return OUT_OF_MEMORY
+    return "it was restarted; its log says why it ended"
 
 
 def _with(instances: Sequence[str]) -> str:
@@ -192,6 +223,7 @@ def _with(instances: Sequence[str]) -> str:
 
 def _failing(stats: TopologyStats) -> Iterator[TrackerProblem]:
     """What user code fails now; where that is not known (on Spark) since the start."""
+    unsettled_bolts = tuple(unsettled(stats))
     for name, component in stats.components.items():
         counts = component if component.recent is None else component.recent
         when = "" if component.recent is None else f" in the last {component.recent.secs:.0f} s"
@@ -206,7 +238,7 @@ def _failing(stats: TopologyStats) -> Iterator[TrackerProblem]:
             what = f"attributes of `{name}` could not be saved, and were reset: {names}"
             yield _failure(name, what, component, float(component.forgotten), "attributes reset")
         if component.type == "spout":
-            yield from _expiring(name, component)
+            yield from _expiring(name, component, unsettled_bolts)
         else:
             yield from _failing_tuples(name, component, when)
 
@@ -222,7 +254,9 @@ def _failing_tuples(name: str, component: ComponentStats, when: str) -> Iterator
         yield _failure(name, what, component, share)
 
 
-def _expiring(name: str, component: ComponentStats) -> Iterator[TrackerProblem]:
+def _expiring(
+    name: str, component: ComponentStats, unsettled_bolts: Sequence[TrackerProblem]
+) -> Iterator[TrackerProblem]:
     """Tuples of a spout that were not acked in time."""
     recent = component.recent
     expired = component.expired if recent is None else recent.expired
@@ -230,6 +264,7 @@ def _expiring(name: str, component: ComponentStats) -> Iterator[TrackerProblem]:
     failed = component.failed if recent is None else expired
     if not expired or expired < failed / 2 or expired < FAILED_SHARE * (acked + failed):
         return
+    bolts = ", ".join(f"`{each.component}`" for each in unsettled_bolts)
     share = expired / (acked + failed)
     when = "" if recent is None else " in the last minute"
     yield TrackerProblem(
@@ -237,7 +272,9 @@ def _expiring(name: str, component: ComponentStats) -> Iterator[TrackerProblem]:
         component=name,
         what=f"{counted(expired, 'tuple')} of `{name}` were not acked in time{when} "
         f"({share:.1%} of all)",
-        remedy="raise topology.message.timeout.secs, or find the bolt that does not ack",
+        remedy=f"{bolts} does not ack them"
+        if unsettled_bolts
+        else "raise topology.message.timeout.secs, or find the bolt that does not ack",
         cause="not acked in time",
         weight=share / 2,
     )
@@ -260,13 +297,14 @@ def _failure(
 def _checkpoints(stats: TopologyStats) -> Iterator[TrackerProblem]:
     checkpoints = stats.checkpoints
     if checkpoints is not None and checkpoints.failure:
+        failure = ends_of(checkpoints.failure, REASON_MAX)
         who = (
             f", waiting for {', '.join(checkpoints.waiting_for)}" if checkpoints.waiting_for else ""
         )
         yield TrackerProblem(
             kind=ProblemKind.CHECKPOINT,
             component="",
-            what=f"the last checkpoint failed: {checkpoints.failure:.200}{who}",
+            what=f"the last checkpoint failed: {failure}{who}",
             remedy="what was processed since the one before is processed again after a failure",
             cause=label(checkpoints.failure),
         )

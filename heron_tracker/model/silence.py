@@ -4,7 +4,7 @@ A silent spout may have nothing to emit, and a watermark that waits for it is ri
 are the last of all findings, and say since when.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from heron_core.algorithms.user_series import SERIES_MAX, LeftOut, user_series
 from heron_core.dead_letters import REPLAYED
@@ -12,6 +12,7 @@ from heron_core.naming import component_of
 from heron_core.number_text import counted
 from heron_core.plans import Phase, TopologyState
 from heron_core.stats import ComponentStats, TopologyStats
+from heron_tracker.model.kept import unsettled
 from heron_tracker.model.tracker_problem import ProblemKind, TrackerProblem
 
 SILENT_SECS = 60.0
@@ -46,22 +47,27 @@ def _silent_spouts(stats: TopologyStats) -> Iterator[TrackerProblem]:
     themselves."""
     explained = {component_of(name) for name in stats.stuck}
     explained |= {each.component for each in stats.paused.values() if each.causes}
+    bolts = [each.component for each in unsettled(stats)]
     for name, component in stats.components.items():
         secs = component.silent_secs
         if secs is None or secs < SILENT_SECS or name in explained or name == REPLAYED:
             continue
         if component.up:
-            yield _silent(name, component, secs)
+            yield _silent(name, component, secs, bolts)
 
 
-def _silent(name: str, component: ComponentStats, secs: float) -> TrackerProblem:
+def _silent(
+    name: str, component: ComponentStats, secs: float, bolts: Sequence[str]
+) -> TrackerProblem:
     waits = component.pending > 0
     acks = f": {counted(component.pending, 'tuple')} of it wait for their acks" if waits else ""
+    bolt = ", ".join(f"`{each}`" for each in bolts)
+    unacked = f"{bolt} does not ack them" if bolts else "find the bolt that does not ack"
     return TrackerProblem(
         kind=ProblemKind.SILENT,
         component=name,
         what=f"spout `{name}` has emitted nothing for {secs:.0f} s{acks}",
-        remedy="find the bolt that does not ack" if waits else "look whether its source has data",
+        remedy=unacked if waits else "look whether its source has data",
         cause="waits for acks" if waits else "without data",
         weight=secs,
     )

@@ -17,6 +17,8 @@ class ProblemKind(StrEnum):
     SKEWED = "skewed"
     BOTTLENECK = "bottleneck"
     CRASHED = "crashed"
+    MEMORY = "memory"
+    UNSETTLED = "unsettled"
     FAILING = "failing"
     CHECKPOINT = "checkpoint"
     LOST = "lost"
@@ -76,14 +78,25 @@ class TrackerProblem:
 
 
 _DIGITS = pattern(r"\d+")
+_PATH = pattern(r"\S*/\S+")
 
 
 def label(text: str) -> str:
-    """The beginning of a text of ours as a cause: its numbers change from one look to the next."""
-    return _DIGITS.sub("#", " ".join(text.split()))[:CAUSE_MAX]
+    """The beginning of a text of ours as a cause: its numbers change from one look to the next, and
+    its paths from one topology to the next."""
+    return _DIGITS.sub("#", _PATH.sub("PATH", " ".join(text.split())))[:CAUSE_MAX]
 
 
 def error_label(traceback: str) -> str:
     """The class of the exception on a traceback's last line; its message may have any word."""
     lines = traceback.strip().splitlines()
     return lines[-1].partition(":")[0][:CAUSE_MAX] if lines else ""
+
+
+def ends_of(text: str, most: int) -> str:
+    """A text of so many characters at most: its beginning, which has what it is about, and more
+    of its end, which has the reason."""
+    if len(text) <= most:
+        return text
+    first = most // 3
+    return f"{text[:first]} … {text[first + 3 - most :]}"

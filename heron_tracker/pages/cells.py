@@ -17,6 +17,8 @@ TONES: Mapping[ProblemKind, str] = {
     ProblemKind.CRASHED: BAD,
     ProblemKind.SKEWED: WARNING,
     ProblemKind.BOTTLENECK: WARNING,
+    ProblemKind.MEMORY: WARNING,
+    ProblemKind.UNSETTLED: BAD,
     ProblemKind.FAILING: BAD,
     ProblemKind.CHECKPOINT: WARNING,
     ProblemKind.LOST: WARNING,

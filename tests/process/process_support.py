@@ -344,9 +344,10 @@ class Master:
         self._client.close()
         self._store.close()
 
-    def stats(self) -> TopologyStats | None:
-        """The numbers as they are now; None while no master answers."""
-        return self._client.try_stats(wait_secs=1.0)
+    def stats(self, component: str | None = None) -> TopologyStats | None:
+        """The numbers as they are now, with the instances of a component if one is asked for; None
+        while no master answers."""
+        return self._client.try_stats(wait_secs=1.0, component=component)
 
     def component(self, name: str) -> dict[str, Any]:
         """One component's numbers; empty while no master answers."""

@@ -8,6 +8,7 @@ from heron_core.algorithms.autoscale.flow import demands
 from heron_core.algorithms.autoscale.options import AutoscaleOptions
 from heron_core.algorithms.autoscale.readings import Load, Readings
 from heron_core.algorithms.autoscale.sizing import FIXED_STATE, Demand, granted, needed
+from heron_core.number_text import counted
 from heron_core.records import replace
 from heron_core.topology import TopologySpec
 
@@ -34,6 +35,8 @@ class Assessment(Struct, frozen=True, kw_only=True):
     """What it would get then."""
     rate: float | None
     """What one of its instances can process in a second of work."""
+    cpu: float | None = None
+    """Cores that one of its instances uses while it works; None if that is not known."""
     because: str = ""
     """Why its number is to be changed, or is not although it cannot keep up."""
 
@@ -69,7 +72,7 @@ def _assessed(
     floor = max(in_number, options.instances_min[name])
     as_it_is = Assessment(
         component=name, instances=number, wanted=number, floor=floor, utilization=utilization,
-        input_per_sec=demand.of_busiest(number) * number, rate=load.rate,
+        input_per_sec=demand.of_busiest(number) * number, rate=load.rate, cpu=load.cpu,
     )  # fmt: skip
     is_over = utilization > target * BAND_ABOVE and is_loaded
     if is_fixed and (is_over or floor < number):
@@ -81,16 +84,21 @@ def _assessed(
     return as_it_is
 
 
-def _grown(found: Assessment, needs: int, demand: Demand, options: AutoscaleOptions) -> Assessment:
+def _grown(bolt: Assessment, needs: int, demand: Demand, options: AutoscaleOptions) -> Assessment:
     """More instances, as far as they help and are allowed."""
-    number, most = found.instances, options.instances_max[found.component]
-    busy = f"its input would be {found.utilization:.0%} of its capacity"
+    number, most = bolt.instances, options.instances_max[bolt.component]
+    busy = f"its input would be {bolt.utilization:.0%} of its capacity"
+    if demand.keys is not None and not 0 < needs <= demand.keys:
+        needs = demand.keys
+        busy = f"{busy}, and it has {counted(needs, 'key')}"
+        if needs <= number:
+            return replace(bolt, because=f"{busy}: more instances do not help")
     if not needs:
-        return replace(found, because=f"{busy}, and {demand.because}: more instances do not help")
+        return replace(bolt, because=f"{busy}, and {demand.because}: more instances do not help")
     wanted = granted(needs, number, most)
     if wanted <= number:
-        return replace(found, because=(f"{busy}: {needs} instances needed, its maximum is {most}"))
-    return replace(found, wanted=wanted, because=busy)
+        return replace(bolt, because=(f"{busy}: {needs} instances needed, its maximum is {most}"))
+    return replace(bolt, wanted=wanted, because=busy)
 
 
 class Threshold:

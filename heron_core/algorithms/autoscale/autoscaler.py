@@ -6,8 +6,8 @@ Two changes never overlap: while one is under way nothing is decided, and after 
 cool-down, which doubles with each change in a row that failed. Instances are added by the rates of
 one window; they are taken away only if none was needed during the longer `shrink_window_secs`.
 A bolt that got more instances and can process no more is not given others for a while: its
-machines, or what it waits for, are the limit. Nobody gets more on a machine whose cores are busy:
-there the time that a bolt needs for its work is partly that in which it waits for a core.
+machines, or what it waits for, are the limit. On one machine a bolt gets as many as there are idle
+cores for (cores.py).
 """
 
 from collections import deque
@@ -17,6 +17,7 @@ from enum import Enum
 from msgspec import Struct
 
 from heron_core.algorithms.autoscale.assessment import Assessment, Threshold, assess
+from heron_core.algorithms.autoscale.cores import within_cores
 from heron_core.algorithms.autoscale.options import AutoscaleOptions, Policy
 from heron_core.algorithms.autoscale.readings import Load, Readings, ReadingsWindow
 from heron_core.records import replace
@@ -29,8 +30,6 @@ GAINED_MIN = 0.2
 SHRINK_SETTLED = 1.25
 """While the needs at the beginning of the longer window were so many times those of now, the load
 still falls: one change at its end is better than several on the way."""
-IDLE_MIN = 0.05
-"""Less than this share of its cores idle, and more instances would only share them."""
 DEFERRED_COOLDOWNS = 10
 """For so many cool-downs a bolt that more instances do not help gets none."""
 
@@ -165,7 +164,7 @@ class Autoscaler:
             assessments = tuple(
                 self._with_experience(assessment, now) for assessment in assessments
             )
-            assessments = without_cores(assessments, self._window.idle_share)
+            assessments = within_cores(assessments, self._window.idle_share, readings.cores)
             self._floors.append((now, {by_rate.component: by_rate.floor for by_rate in by_rates}))
             while now - self._floors[0][0] > self._options.shrink_window_secs:
                 self._floors.popleft()
@@ -263,18 +262,3 @@ class Autoscaler:
         if wanted > each.instances:
             return secs * (each.utilization - self._options.target_utilization) > self._cost_secs
         return secs * (1 - wanted / each.instances) > self._cost_secs
-
-
-def without_cores(
-    assessments: tuple[Assessment, ...], idle_share: float | None
-) -> tuple[Assessment, ...]:
-    """The same without growth where all cores of the machine are busy."""
-    if idle_share is None or idle_share >= IDLE_MIN:
-        return assessments
-    why = f"{idle_share:.0%} of the machine's cores is idle: more instances would only share them"
-    return tuple(
-        replace(assessment, wanted=assessment.instances, because=f"{assessment.because}; but {why}")
-        if assessment.wanted > assessment.instances
-        else assessment
-        for assessment in assessments
-    )

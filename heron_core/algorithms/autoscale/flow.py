@@ -17,6 +17,8 @@ SETTLED = 1e-3
 """Rates that change by less than this share do not change."""
 RATE_MAX = 1e15
 """A circle that multiplies its tuples has no rate; it is limited only so that numbers stay ones."""
+ALL_KEYS_SHARE = 0.98
+"""Of a component's input: keys that have as much are all of them; the rest is chance."""
 PARTIAL_CHOICES = 2
 """Instances that share a key where streams are grouped by partial key."""
 
@@ -32,7 +34,7 @@ def offered(load: Load) -> dict[str, float]:
 
 
 def demands(
-    topology: TopologySpec, loads: Mapping[str, Load], hot_keys: Mapping[str, HotKey]
+    topology: TopologySpec, loads: Mapping[str, Load], hot_keys: Mapping[str, tuple[HotKey, ...]]
 ) -> dict[str, Demand]:
     """bolt -> what it would get."""
     out = {
@@ -83,7 +85,7 @@ def _demand(
     out: Mapping[str, Mapping[str, float]],
     amount: float,
     load: Load,
-    hot_keys: Mapping[str, HotKey],
+    hot_keys: Mapping[str, tuple[HotKey, ...]],
 ) -> Demand:
     rates = [
         (entry.grouping.kind, out.get(entry.component, {}).get(entry.stream, 0.0))
@@ -92,7 +94,8 @@ def _demand(
     to_all = sum(rate for kind, rate in rates if kind is GroupingKind.ALL)
     to_one = sum(rate for kind, rate in rates if kind.is_to_one)
     shared = max(0.0, amount - to_all * load.instances - to_one)
-    share, reason = _stands_out(bolt, load, hot_keys.get(bolt.name))
+    hottest = hot_keys.get(bolt.name, ())
+    share, reason = _stands_out(bolt, load, hottest[0] if hottest else None)
     reasons = (
         (to_all, "every instance receives all tuples of a stream"),
         (to_one, "global grouping sends a stream to a single instance"),
@@ -102,7 +105,16 @@ def _demand(
         shared=(1 - share) * shared,
         fixed=to_all + to_one + share * shared,
         because=max(reasons)[1] if any(each for each, _ in reasons) else "",
+        keys=_known_keys(bolt, hottest),
     )
+
+
+def _known_keys(bolt: ComponentSpec, hottest: tuple[HotKey, ...]) -> int | None:
+    """How many instances have a key of their own, if the hottest keys are all that there are."""
+    kinds = {entry.grouping.kind for entry in bolt.inputs}
+    if sum(each.share for each in hottest) < ALL_KEYS_SHARE or kinds != {GroupingKind.FIELDS}:
+        return None
+    return len(hottest)
 
 
 def _stands_out(bolt: ComponentSpec, load: Load, hot: HotKey | None) -> tuple[float, str]:

@@ -31,6 +31,10 @@ class InstanceReading(Struct, frozen=True, kw_only=True):
     paused_secs: float = 0.0
     is_full: bool = False
     """A spout that may emit no more before something is acked."""
+    cpu_cores: float = 0.0
+    """CPU that its process uses at the moment, 0 where that is not known."""
+    core_waited_secs: float = 0.0
+    """Of `busy_secs`: it could have run, and had no core."""
 
 
 class HotKey(Struct, frozen=True, kw_only=True):
@@ -47,13 +51,15 @@ class Readings(Struct, frozen=True, kw_only=True):
     tasks: Mapping[int, InstanceReading]
     unsteady: str = ""
     """Why the numbers of this moment say nothing; empty if they do."""
-    hot_keys: Mapping[str, HotKey] = field(default_factory=dict)
-    """component -> its most frequent key, for those that have one."""
+    hot_keys: Mapping[str, tuple[HotKey, ...]] = field(default_factory=dict)
+    """component -> its most frequent keys, for those that have any; the first is the hottest."""
     fixed_state: frozenset[str] = frozenset()
     """Components whose state belongs to their instances, and cannot be divided."""
     idle_secs: float | None = None
     """How long a core of the machine was idle so far, the mean of them; None where instances have
     several machines, or nobody knows."""
+    cores: int | None = None
+    """How many the machine has; None as `idle_secs`."""
 
 
 class Load(Struct, frozen=True, kw_only=True):
@@ -73,6 +79,9 @@ class Load(Struct, frozen=True, kw_only=True):
     """Of the component's input, by instance."""
     throttled: float
     """Share of its time that a spout was not let emit: the most of its instances."""
+    cpu: float | None = None
+    """Cores that one of its instances uses while it works, and does not wait for a core: 1 for
+    calculations, next to nothing for calls that wait for a server. None if that is not known."""
 
 
 class ReadingsWindow:
@@ -147,6 +156,7 @@ def _loads(readings: list[tuple[float, Readings]]) -> dict[str, Load]:
                 (_full_share(readings, task) for task in ids if last.tasks[task].is_full),
                 default=0.0,
             ),
+            _cpu_secs(readings, ids),
         )
         for name, ids in tasks.items()
     }
@@ -161,7 +171,18 @@ def _full_share(readings: list[tuple[float, Readings]], task: int) -> float:
     return sum(each for each, is_full in secs if is_full) / sum(each for each, _ in secs)
 
 
-def _load(pairs: list[tuple[InstanceReading, InstanceReading]], secs: float, full: float) -> Load:
+def _cpu_secs(readings: list[tuple[float, Readings]], ids: Iterable[int]) -> float:
+    """What these tasks have used between the readings."""
+    return sum(
+        (after - before) * readings_after.tasks[task].cpu_cores
+        for (before, _), (after, readings_after) in pairwise(readings)
+        for task in ids
+    )
+
+
+def _load(
+    pairs: list[tuple[InstanceReading, InstanceReading]], secs: float, full: float, cpu_secs: float
+) -> Load:
     executed = [after.executed - before.executed for before, after in pairs]
     busy = [after.busy_secs - before.busy_secs for before, after in pairs]
     paused = max(after.paused_secs - before.paused_secs for before, after in pairs)
@@ -170,6 +191,7 @@ def _load(pairs: list[tuple[InstanceReading, InstanceReading]], secs: float, ful
         for stream in pairs[0][1].emitted
     }
     total, work = sum(executed), sum(busy)
+    waited = sum(after.core_waited_secs - before.core_waited_secs for before, after in pairs)
     return Load(
         instances=len(pairs),
         executed_per_sec=total / secs,
@@ -179,6 +201,7 @@ def _load(pairs: list[tuple[InstanceReading, InstanceReading]], secs: float, ful
         busy=tuple(capacity(each, secs) for each in busy),
         shares=tuple(each / total if total else 0.0 for each in executed),
         throttled=throttled(max(paused / secs, full)),
+        cpu=cpu_secs / (work - waited) if cpu_secs > 0 and work > waited else None,
     )
 
 
@@ -195,10 +218,10 @@ def readings_of(stats: TopologyStats, pending_max: Mapping[str, int]) -> Reading
     )
 
 
-def hot_keys(stats: TopologyStats) -> dict[str, HotKey]:
-    """component -> its most frequent key, of those that know any."""
+def hot_keys(stats: TopologyStats) -> dict[str, tuple[HotKey, ...]]:
+    """component -> its most frequent keys, of those that know any."""
     return {
-        name: HotKey(key=each.hot_keys[0].key, share=each.hot_keys[0].share)
+        name: tuple(HotKey(key=key.key, share=key.share) for key in each.hot_keys)
         for name, each in stats.components.items()
         if each.hot_keys
     }
@@ -228,4 +251,6 @@ def _reading(
         busy_secs=worked_secs(instance.busy_secs, instance.waited_secs),
         paused_secs=paused_secs,
         is_full=most is not None and instance.pending >= PENDING_FULL * most,
+        cpu_cores=instance.cpu_share,
+        core_waited_secs=instance.core_waited_secs,
     )

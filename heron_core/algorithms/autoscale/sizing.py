@@ -44,6 +44,8 @@ class Demand(Struct, frozen=True, kw_only=True):
     of a key that stands out."""
     because: str = ""
     """Why some are fixed, as a clause."""
+    keys: int | None = None
+    """How many keys the input has, where they are few: more instances than that have no work."""
 
     @property
     def total(self) -> float:

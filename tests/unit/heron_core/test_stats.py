@@ -110,6 +110,7 @@ JSON: dict[str, Any] = {
             "user_net": [], "processes": 0, "hot_keys": [],
             "emitted_by_stream": {"default": 1}, "executed_by_input": {"lines/default": 2},
             "unsaved_attributes": [], "forgotten_by_attribute": {},
+            "unsettled_tuples": 0, "unsettled_secs": 0.0,
         }
     },
     "paused": {
@@ -125,6 +126,7 @@ JSON: dict[str, Any] = {
     }},
     "version": "0.1.0", "master": {"malformed": 0}, "live_queries": {},
     "errors": {4: "no module"},
+    "memory_bytes_max": {},
     "sizing": {"target_utilization": 0.75, "instances_max": {}},
     "instances": [
         {
@@ -135,7 +137,9 @@ JSON: dict[str, Any] = {
             "stuck_secs": 0.0,
             **ZEROS, "user": {}, "user_totals": {}, "emitted": 0,
             "cpu_share": 0.0, "memory_bytes": 0, "unsendable": 0,
-            "busy_secs": 0.0, "waited_secs": 0.0, "fixed_state": False, "next_try_secs": 0.0,
+            "busy_secs": 0.0, "waited_secs": 0.0,
+            "core_waited_secs": 0.0, "settle_secs_max": 0.0, "fixed_state": False,
+            "next_try_secs": 0.0,
             "received_bytes": 0, "sent_bytes": 0, "latency_secs": {}, "latency_samples": {},
             "emitted_by_stream": {}, "executed_by_input": {},
         }

@@ -25,6 +25,15 @@ def test_a_bolt_whose_numbers_stand_still_reports_less_often() -> None:
     assert found.due_at == 11.0 + IDLE_INTERVALS
 
 
+def test_user_code_that_hangs_is_not_at_rest() -> None:
+    """Nothing is counted in a `pre_save` that waits for a server, and its time has to be heard of
+    each second."""
+    made = pace()
+    for now in (10.0, 11.0):
+        made.reported(report(3, now), now, is_waiting=False)
+    assert (made.is_resting, made.due_at) == (False, 12.0)
+
+
 def test_its_next_tuple_ends_that() -> None:
     found = pace()
     for now in (10.0, 11.0):

@@ -7,6 +7,7 @@ import pytest
 from heron_core.algorithms.autoscale.sizing import SizingLimits
 from heron_core.algorithms.user_metrics import RAISED
 from heron_core.algorithms.user_series import SERIES_MAX
+from heron_core.config import RAM_MAP
 from heron_core.records import replace
 from heron_core.stats import (
     CheckpointStats,
@@ -20,7 +21,8 @@ from heron_core.topology_events import TopologyEvent
 from heron_tracker.model.problems import CRASHED_SECS, over, problems, summary
 from heron_tracker.model.silence import BLOCKED_SECS, SILENT_SECS
 from heron_tracker.model.slow_problems import instances_needed
-from heron_tracker.model.tracker_problem import ProblemKind
+from heron_tracker.model.tracker_problem import ProblemKind, ends_of, label
+from heron_tracker.pages.cells import TONES
 from tests.unit.heron_tracker.tracker_support import component, instance, paused, stats
 
 
@@ -195,8 +197,8 @@ def test_a_stuck_call_comes_before_the_pressure_that_it_makes() -> None:
 def test_a_container_that_is_gone_is_down_until_it_is_back() -> None:
     found = stats({"count": {"up": 0}}, containers=(1,))
     assert summary(found) == (
-        "2 of 2 instances of `count` are down (containers without a word: 2); they are "
-        "restarted by themselves; the events say why they ended"
+        "2 of 2 instances of `count` are down (containers without a word: 2); "
+        "what has ended is replaced by itself; the events say why it ended"
     )
     assert problems(stats({"count": {"up": 0}}, phase="ended", state="ENDED")) == ()
     assert problems(stats({"count": {"up": 0}}, epoch=0)) == (), "it is still starting"
@@ -356,3 +358,35 @@ def test_failures_are_those_of_the_last_seconds() -> None:
     assert summary(stats({"lines": {**week, "recent": late}})).startswith(
         "50 tuples of `lines` were not acked in time in the last minute (25.0% of all)"
     )
+
+
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        ("was killed by signal 9 (SIGKILL)", "its machine was out of memory"),
+        ("was killed by signal 9 (SIGKILL): it was silent for 15 s, and was killed", "SIGSTOP"),
+        (f"ended in order: it uses 160 MB of the 150 MB that {RAM_MAP} has", f"raise {RAM_MAP}"),
+        ("exited with code 3", "its log says why it ended"),
+    ],
+)
+def test_a_process_that_its_supervisor_has_killed_is_not_out_of_memory(
+    reason: str, remedy: str
+) -> None:
+    """Stopped by SIGSTOP it was silent, and the SIGKILL came of that."""
+    event = TopologyEvent(at=100.0, kind="crash", what=reason, container=2, instance="count[1]")
+    (only,) = problems(stats(events=(event,)), 101.0)
+    assert remedy in only.remedy
+
+
+def test_every_kind_of_problem_has_a_tone_on_the_pages() -> None:
+    """A kind without one ended the refresh of the whole page."""
+    assert TONES.keys() == set(ProblemKind)
+
+
+def test_a_long_reason_keeps_its_end_and_a_cause_has_no_path_in_it() -> None:
+    reason = f"numbers[0]: {'/very/long' * 40}/begun cannot be looked at: Not a directory"
+    assert ends_of(reason, 240).endswith("cannot be looked at: Not a directory")
+    assert ends_of(reason, 240).startswith("numbers[0]: /very")
+    assert len(ends_of(reason, 240)) == 240
+    assert ends_of("short", 240) == "short"
+    assert label(reason) == "numbers[#]: PATH cannot be looked at: Not a directory"

@@ -167,12 +167,13 @@ class Fluid:
             if index < self.instances[name]
         }
         keys = {
-            name: HotKey(key="'x'", share=share)
+            name: (HotKey(key="'x'", share=share),)
             for name, share in self.hot_share.items()
             if self.sees_keys
         }
         idle_secs = self._idle_secs if self.sees_cores else None
-        return Readings(tasks=tasks, hot_keys=keys, idle_secs=idle_secs)
+        cores = int(self.cores) if self.sees_cores else None
+        return Readings(tasks=tasks, hot_keys=keys, idle_secs=idle_secs, cores=cores)
 
     @property
     def reversals(self) -> int:

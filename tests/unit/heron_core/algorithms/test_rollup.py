@@ -8,6 +8,7 @@ from heron_core.algorithms.histogram import bucket_of
 from heron_core.algorithms.rollup import QueueNumbers, RollUp
 from heron_core.instance_report import NOTHING_REPORTED, InstanceReport, report_of, to_wire
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron_core.records import replace
 from heron_core.stats import ComponentStats, LatencyStats, RecentCounts
 from heron_core.topology import ComponentSpec, TopologySpec
 
@@ -200,6 +201,36 @@ def test_a_spout_is_silent_since_it_emitted_last_and_not_once_it_has_finished() 
     assert rollup.components({})["spout"].processes == 2
     rollup.update(1, report(2.0, incarnation=2, finished=True), 114.0)
     assert spout_silence(rollup, 200.0) is None
+
+
+def unsettled(rollup: RollUp, now: float) -> tuple[int, float]:
+    """Tuples of the bolt, and for how long it has settled none of them."""
+    numbers = rollup.components({}, now=now)["bolt"]
+    return numbers.unsettled_tuples, numbers.unsettled_secs
+
+
+def test_tuples_that_a_bolt_does_not_settle_are_counted_since_it_settled_one() -> None:
+    rollup = RollUp(TOPOLOGY, PACKED)
+    rollup.update(2, report(0.0, executed=5, acked=4, failed=1), 100.0)
+    assert unsettled(rollup, 130.0) == (0, 0.0)
+    rollup.update(2, report(31.0, executed=9, acked=4, failed=1), 131.0)
+    rollup.update(2, report(35.0, executed=20, acked=4, failed=1), 135.0)
+    assert unsettled(rollup, 141.0) == (15, 41.0)
+    rollup.update(2, report(42.0, executed=20, acked=4, failed=2), 142.0)
+    assert unsettled(rollup, 143.0) == (14, 1.0), "it has failed one"
+    rollup.update(2, report(1.0, incarnation=2, executed=3, acked=3), 144.0)
+    assert unsettled(rollup, 190.0) == (0, 0.0), "the tuples of a process that ended are not its"
+
+
+@pytest.mark.parametrize(("settle_secs_max", "secs"), [(0.0, 30.0), (10.0, 10.0), (60.0, 0.0)])
+def test_a_bolt_that_acks_at_ticks_may_wait_for_the_next_but_one(
+    settle_secs_max: float, secs: float
+) -> None:
+    rollup = RollUp(TOPOLOGY, PACKED)
+    for at in (0.0, 10.0):
+        made = report(at, executed=int(at), acked=0)
+        rollup.update(2, replace(made, settle_secs_max=settle_secs_max), 100.0 + at)
+    assert unsettled(rollup, 130.0) == (10, secs)
 
 
 def test_metrics_that_a_restore_lowers_are_named() -> None:

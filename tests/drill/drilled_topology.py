@@ -1,0 +1,214 @@
+"""A topology of the drill that runs: where its problems are read, and how it is hurt."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import psutil
+
+from heron_core.stats import EVERY_COMPONENT, TopologyStats
+from heron_tracker.model.problems import problems
+from tests.drill.open_page import OpenPage
+from tests.drill.trouble import Place, Timings, Trouble
+from tests.process.process_support import TOPOLOGIES, Master, until
+from tests.process.process_support import Place as Runs
+
+SUBMIT_SECS = 120.0
+FLOWS_SECS = 60.0
+"""Until the first tuples are through, on a busy machine."""
+
+
+class Observers:
+    """The service and Prometheus, beside all topologies of the drill."""
+
+    def __init__(self, service: httpx.Client, prometheus: httpx.Client | None) -> None:
+        self.service = service
+        self.prometheus = prometheus
+        """None where the machine has none: alerts are not looked at."""
+
+    def is_scraping(self) -> bool:
+        """Whether Prometheus has the service's numbers."""
+        if self.prometheus is None:
+            return False
+        with suppress(httpx.TransportError):
+            answer = self.prometheus.get("/api/v1/query", params={"query": "up == 1"})
+            return answer.is_success and bool(answer.json()["data"]["result"])
+        return False
+
+    def alerts(self) -> list[dict[str, str]]:
+        """Labels of all alerts that fire."""
+        if self.prometheus is None:
+            return []
+        query = {"query": 'ALERTS{alertstate="firing"}'}
+        with suppress(httpx.TransportError):
+            answer = self.prometheus.get("/api/v1/query", params=query)
+            if answer.is_success:
+                return [each["metric"] for each in answer.json()["data"]["result"]]
+        return []
+
+
+class DrilledTopology:
+    """One of them."""
+
+    def __init__(self, runs: Runs, trouble: Trouble, observers: Observers) -> None:
+        self.runs = runs
+        self.trouble = trouble
+        self.observers = observers
+        self.name = f"{runs.name}-{trouble.name}"
+        self.trouble_file = Path(runs.results_folder) / f"{self.name}.json"
+        self.timings = Timings()
+        self.master = Master(runs.store_url, self.name)
+        self._page: OpenPage | None = None
+
+    def submit(self) -> None:
+        """Start it; it runs by itself after that."""
+        words = [word for each in self.trouble.options for word in ("-o", each)]
+        file, chosen = TOPOLOGIES / "drilled.py", ("-n", self.trouble.topology, "-N", self.name)
+        self.runs.heronpy(
+            "submit", file, *chosen, "-o", f"test.trouble={self.name}", *words, secs=SUBMIT_SECS
+        ).succeeded()
+
+    def flows(self) -> bool:
+        """Whether all bolts have executed something."""
+        stats = self.master.stats()
+        return stats is not None and all(
+            each.executed > 0
+            for name, each in stats.components.items()
+            if each.type == "bolt" and not name.startswith("__")
+        )
+
+    def await_flow(self) -> None:
+        """Return when it does, and its page is open."""
+        until(self.flows, f"tuples of {self.name} flow", FLOWS_SECS)
+
+        service = self.observers.service
+        found = {"topology": self.name}
+        until(lambda: service.get("/api/problems", params=found).is_success, "the service has it")
+        self._page = OpenPage(service, f"/ui/topology/{self.name}")
+
+    # --- what is read ----------------------------------------------------------------------------
+
+    def is_named(self, place: Place) -> bool:
+        """Whether a reader of that place finds component, cause and remedy."""
+        return _READERS[place](self)
+
+    def found(self) -> list[str]:
+        """The sentences of `heronpy stats`, all of them."""
+        stats = self._stats()
+        return [] if stats is None else [each.sentence for each in problems(stats, time.time())]
+
+    def _stats(self) -> TopologyStats | None:
+        return self.master.stats(EVERY_COMPONENT)
+
+    def by_stats(self) -> bool:
+        """As `heronpy stats` has it, by the answer of the master."""
+        wanted, stats = self.trouble, self._stats()
+        if stats is None:
+            return False
+        return any(
+            each.kind == wanted.kind
+            and each.component == wanted.component
+            and each.cause.startswith(wanted.cause)
+            and wanted.remedy in each.remedy
+            for each in problems(stats, time.time())
+        )
+
+    def by_api(self) -> bool:
+        """As /api/problems has it."""
+        wanted = self.trouble
+        return any(
+            each["kind"] == wanted.kind
+            and each["component"] == wanted.component
+            and wanted.remedy in each["remedy"]
+            for each in self._rows()
+        )
+
+    def _rows(self) -> list[dict[str, str]]:
+        answer = self.observers.service.get("/api/problems", params={"topology": self.name})
+        return list(answer.json()["problems"]) if answer.is_success else []
+
+    def by_page(self) -> bool:
+        """As the page of the topology shows it, which is open all the time."""
+        return self._page is not None and self._page.shows(self.trouble.remedy)
+
+    def by_metric(self) -> bool:
+        """As /metrics serves it."""
+        wanted = self.trouble
+        series = (
+            f'kind="{wanted.kind}"',
+            f'component="{wanted.component}"',
+            f'cause="{wanted.cause}',
+        )
+        return any(
+            line.startswith("heron_topology_problems{")
+            and f'topology="{self.name}"' in line
+            and all(each in line for each in series)
+            and not line.endswith(" 0.0")
+            for line in self.observers.service.get("/metrics").text.splitlines()
+        )
+
+    def by_alert(self) -> bool:
+        """As an alert of Prometheus that fires."""
+        wanted = self.trouble
+        return any(
+            each["alertname"] == wanted.alert
+            and each.get("topology") == self.name
+            and each.get("component", "") == wanted.component
+            for each in self.observers.alerts()
+        )
+
+    # --- what is done to it ----------------------------------------------------------------------
+
+    def processes(self, title: str) -> list[psutil.Process]:
+        """Those of this topology whose title begins so."""
+        found = []
+        for each in psutil.process_iter():
+            with suppress(psutil.Error):
+                words = " ".join(each.cmdline())
+                if words.startswith(f"heron: {title}") and f"({self.name})" in words:
+                    found.append(each)
+        return found
+
+    def signal(self, title: str, number: int = signal.SIGKILL) -> None:
+        """To those processes, at least one."""
+        found = until(lambda: self.processes(title), f"{title} of {self.name} runs")
+        for each in found:
+            os.kill(each.pid, number)
+
+    def folder(self) -> Path:
+        """Where it keeps its checkpoints and logs."""
+        return self.runs.home / "topologies" / self.name
+
+    def kill(self) -> None:
+        """End it, whatever state it is in."""
+        for title in ("topology master", "sink[0]", "stream manager"):
+            for each in self.processes(title):
+                with suppress(ProcessLookupError):
+                    os.kill(each.pid, signal.SIGCONT)
+        if self._page is not None:
+            self._page.close()
+        self.runs.heronpy("kill", self.name, secs=SUBMIT_SECS)
+        self.master.__exit__()
+
+    def told(self) -> str:
+        """Its timings in one line."""
+        named = " / ".join(
+            f"{self.timings.named[each]:.1f}" if each in self.timings.named else "-"
+            for each in self.trouble.places
+        )
+        gone = max(self.timings.gone.values(), default=None)
+        after = "stays" if gone is None else f"{gone:.1f}"
+        return f"{self.trouble.name:24} {named:34} gone {after}"
+
+
+_READERS: dict[Place, Callable[[DrilledTopology], bool]] = {
+    Place.STATS: DrilledTopology.by_stats,
+    Place.API: DrilledTopology.by_api,
+    Place.PAGE: DrilledTopology.by_page,
+    Place.METRIC: DrilledTopology.by_metric,
+    Place.ALERT: DrilledTopology.by_alert,
+}

@@ -1,0 +1,65 @@
+"""`heronpy advise` of real topologies says what the model of load_shapes.py makes it say.
+
+Sleeping bolts get their instances however busy the machine is, so that the answers are the same
+beside other work; for a bolt that calculates the answer depends on that, and what is compared is
+the CPU that it was measured to need.
+"""
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from tests.drill.drilled_topology import SUBMIT_SECS
+from tests.process.conftest import place, usual_signals
+from tests.process.process_support import TOPOLOGIES, Place
+
+__all__ = ["place", "usual_signals"]
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("HERONPY_DRILL") != "1", reason="it takes minutes: make test-drill"
+)
+
+LOOK_SECS = 10
+RIGHT = {
+    "Sleeping": {4},
+    "HalfBusy": {1},
+    "HotKey": {2},
+    "FewKeys": {3},
+    "Batching": {3},
+    "Calculating": {1, 2, 3, 4},
+}
+"""Topology -> the numbers of instances of its bolt that are right."""
+SLEEPING_CPU_MAX = 0.3
+CALCULATING_CPU_MIN = 0.7
+"""Cores while it works: waits for a core are left out of its work."""
+
+
+def advised(place: Place) -> dict[str, Any]:
+    """Topology -> the row of its bolt; all are measured at the same time."""
+    for name in RIGHT:
+        words = ("submit", TOPOLOGIES / "advised.py", "-n", name, "-N", f"{place.name}-{name}")
+        place.heronpy(*words, secs=SUBMIT_SECS).succeeded()
+    asked = {
+        name: place.start("advise", f"{place.name}-{name}", "-t", LOOK_SECS, "--json")
+        for name in RIGHT
+    }
+    answers = {name: each.wait(SUBMIT_SECS).succeeded().out for name, each in asked.items()}
+    return {name: json.loads(out)["components"][0] for name, out in answers.items()}
+
+
+@pytest.mark.timeout(400)
+def test_real_loads_get_the_advice_of_their_models(place: Place) -> None:
+    try:
+        found = advised(place)
+    finally:
+        for name in RIGHT:
+            place.heronpy("kill", f"{place.name}-{name}", secs=SUBMIT_SECS)
+    for name, row in found.items():
+        print(name, row["instances"], "->", row["wanted"], f"cpu {row['cpu']:.2f}", row["because"])
+    wanted = {name: row["wanted"] for name, row in found.items()}
+    assert all(number in RIGHT[name] for name, number in wanted.items()), wanted
+    assert "key 'hot' is" in found["HotKey"]["because"]
+    assert max(found[name]["cpu"] for name in RIGHT if name != "Calculating") < SLEEPING_CPU_MAX
+    assert found["Calculating"]["cpu"] > CALCULATING_CPU_MIN

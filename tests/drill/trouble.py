@@ -1,0 +1,95 @@
+"""What a trouble of the drill is, and where its name has to be read within how many seconds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.drill.drilled_topology import DrilledTopology
+
+NAMED_SECS = 2.0
+"""From the trouble until `heronpy stats` names it: instances report each second."""
+GONE_SECS = 10.0
+"""From the cure until `heronpy stats` names it no more: the window of failures."""
+LOOKED_AT_SECS = 2.0
+"""The service asks the master of a topology that is looked at so often (options.watched_secs)."""
+SCRAPED_SECS = 2.0
+"""Prometheus of the drill scrapes each second and evaluates each second."""
+
+
+class Place(StrEnum):
+    """Where a problem is read."""
+
+    STATS = "stats"
+    API = "API"
+    PAGE = "page"
+    METRIC = "metric"
+    ALERT = "alert"
+
+
+LATER_SECS = {
+    Place.STATS: 0.0,
+    Place.API: LOOKED_AT_SECS,
+    Place.PAGE: LOOKED_AT_SECS,
+    Place.METRIC: LOOKED_AT_SECS,
+    Place.ALERT: LOOKED_AT_SECS + SCRAPED_SECS,
+}
+"""How much later than in `stats` a problem is there, at most."""
+
+Action = Callable[["DrilledTopology"], None]
+
+
+def told(drilled: "DrilledTopology") -> None:
+    """User code is told of the trouble: it begins by itself."""
+    drilled.trouble_file.write_text("true", "utf-8")
+
+
+def untold(drilled: "DrilledTopology") -> None:
+    """User code behaves again."""
+    drilled.trouble_file.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """One kind of trouble, and what has to be said about it."""
+
+    name: str
+    topology: str
+    """A class of tests/process/topologies/drilled.py."""
+    kind: str
+    """A ProblemKind; empty: only the alert names it."""
+    component: str = ""
+    cause: str
+    """The label `cause`, or its beginning."""
+    remedy: str
+    """A part of the remedy's clause."""
+    alert: str
+    named_secs: float = NAMED_SECS
+    gone_secs: float | None = GONE_SECS
+    """None: it stays after the cure, on purpose."""
+    why: str = ""
+    """Why its limits are others than NAMED_SECS and GONE_SECS."""
+    make: Action = told
+    cure: Action = untold
+    options: tuple[str, ...] = ()
+    """Words `-o KEY=VALUE` of the submit."""
+    is_fast: bool = False
+    """Whether `make test` runs it, too."""
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where it has to be read."""
+        return tuple(Place) if self.kind else (Place.ALERT,)
+
+    def limit_secs(self, place: Place) -> float:
+        """From the trouble until it is named there."""
+        return self.named_secs + LATER_SECS[place]
+
+
+@dataclass(slots=True)
+class Timings:
+    """What was measured: place -> seconds."""
+
+    named: dict[Place, float] = field(default_factory=dict)
+    gone: dict[Place, float] = field(default_factory=dict)
