@@ -9,7 +9,7 @@ class ReportPace:
     """When the next report is due."""
 
     def __init__(self, interval_secs: float, may_rest: bool) -> None:
-        """`may_rest`: whether it may report less often while nothing happens."""
+        """`may_rest`: whether reports may be rarer while numbers stand still."""
         self._interval_secs = interval_secs
         self._tasks = 1
         self._may_rest = may_rest
@@ -18,15 +18,15 @@ class ReportPace:
         self.due_at = 0.0
         """Time of the next report."""
         self.is_resting = False
-        """Whether it reports less often because nothing happened; any thread may read it."""
+        """Whether reports are rarer because numbers stand still; any thread may read it."""
 
     def follow_size(self, tasks: int) -> None:
         """So many instances share the master."""
         self._tasks = tasks
 
     def reported(self, report: InstanceReport, now: float, is_waiting: bool = True) -> None:
-        """A report was made. `is_waiting`: whether nothing is to be done, either: user code that
-        hangs counts nothing, and how long it does is in the next reports."""
+        """A report was made. `is_waiting`: the main thread waits for input. Hanging user code
+        counts nothing either, and the duration of its call belongs into the next reports."""
         clock = report.clock
         if clock is not None:
             clock = {**clock, "silent_secs": None}  # which grows while nothing happens
@@ -37,7 +37,7 @@ class ReportPace:
         self.due_at = now + secs(self._interval_secs, self._tasks)
 
     def wake(self) -> None:
-        """Something happens again; in the thread that makes the reports."""
+        """Input has come; called in the reporting thread."""
         if self.is_resting:
             self.is_resting = False
             self.due_at = self._reported_at + report_secs(self._interval_secs, self._tasks)

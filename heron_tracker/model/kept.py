@@ -1,9 +1,9 @@
-"""What bolts keep: tuples that they do not settle, memory that they do not give back. Pure.
+"""Bolts with unsettled tuples, and bolts near the limit of their memory. Pure.
 
-A bolt that does not ack stands behind three findings: its tuples expire at the spout, the spout is
-silent because it may have no more of them pending, and nothing is wrong with the spout. It is known
-by its own counts: executed, and neither acked nor failed. Windows, ticks and bolts that say that
-they ack later keep tuples on purpose (InstanceReport.settle_secs_max).
+A bolt without acks causes two other findings: tuples expire at the spout, and the spout is silent
+because no more tuples may be pending. The counts of the bolt name the cause: tuples executed, and
+neither acked nor failed. Windows, ticks and classes with `acks_later` keep tuples on purpose
+(InstanceReport.settle_secs_max).
 """
 
 from collections.abc import Iterator, Set
@@ -21,7 +21,7 @@ MEMORY_SHARE = 0.9
 
 
 def unsettled(stats: TopologyStats) -> Iterator[TrackerProblem]:
-    """Bolts that have settled none of their tuples for long, where a spout waits for acks."""
+    """Bolts without an ack or fail for long, where a spout waits for acks."""
     if not stats.tracked:
         return
     explained = {component_of(name) for name in stats.stuck}
@@ -53,7 +53,7 @@ def _waits(stats: TopologyStats, name: str) -> bool:
 
 
 def _sources_of(stats: TopologyStats, bolt: str) -> Set[str]:
-    """All components that a bolt gets tuples of, directly or through others."""
+    """All components upstream of a bolt."""
     sources: set[str] = set()
     left = [bolt]
     while left:
@@ -66,7 +66,7 @@ def _sources_of(stats: TopologyStats, bolt: str) -> Set[str]:
 
 
 def memory(stats: TopologyStats) -> Iterator[TrackerProblem]:
-    """Instances that are near the limit of their component."""
+    """Instances near the limit of their component."""
     for instance in stats.instances or ():
         most = stats.memory_bytes_max.get(instance.component, 0)
         if not most or not instance.up or instance.memory_bytes < MEMORY_SHARE * most:

@@ -12,24 +12,24 @@ from tests.process.process_support import Place as Runs
 from tests.process.process_support import until
 
 BUSY_LOAD = 4.0
-"""Above it other work has the cores, and only that a trouble is named is asked for."""
+"""A higher load is other work on the cores: names are required, and limits are not."""
 LATE_SECS = 10.0
-"""Behind its limit a problem is waited for so long: the message then has what was measured."""
+"""Wait behind a limit, so that the message of a failure has the measured time."""
 BUSY_SECS = 60.0
-"""The same while other work has the cores."""
+"""Wait behind a limit under BUSY_LOAD."""
 
 
 class Drill:
-    """Some topologies of one place, each with a trouble of its own."""
+    """Some topologies of one place, each with its trouble."""
 
     def __init__(self, runs: Runs, troubles: Sequence[Trouble], observers: Observers) -> None:
         self._has_alerts = observers.prometheus is not None
         self.topologies = [DrilledTopology(runs, each, observers) for each in troubles]
         self.wrong: list[str] = []
-        """What was read before there was any trouble."""
+        """Problems that were named before the first trouble."""
 
     def run(self) -> None:
-        """All of it; AssertionError names each trouble that was named too late or wrongly."""
+        """The whole drill; AssertionError names each trouble with a late or wrong name."""
         with ExitStack() as ends:
             for each in self.topologies:
                 ends.callback(each.kill)
@@ -44,7 +44,7 @@ class Drill:
         self._judge()
 
     def _all(self, act: Callable[[DrilledTopology], None]) -> dict[str, float]:
-        """Topology -> when it was done to it."""
+        """Topology -> time of the action."""
         began = {}
         for each in self.topologies:
             act(each)
@@ -114,7 +114,7 @@ def _fault(trouble: Trouble, place: Place, what: str, secs: float | None, limit:
 
 
 def _try(condition: Callable[[], bool], limit_secs: float) -> None:
-    """Wait for it, at most until it is much too late; the timings say what is missing then."""
+    """Wait for a condition, at most LATE_SECS behind its limit; the timings show the rest."""
     began = time.monotonic()
 
     def is_over() -> bool:

@@ -1,4 +1,4 @@
-"""A topology of the drill that runs: where its problems are read, and how it is hurt."""
+"""A running topology of the drill: readers of its problems, and ways to hurt the topology."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ class Observers:
     def __init__(self, service: httpx.Client, prometheus: httpx.Client | None) -> None:
         self.service = service
         self.prometheus = prometheus
-        """None where the machine has none: alerts are not looked at."""
+        """None: the machine has no Prometheus, and alerts are left out."""
 
     def is_scraping(self) -> bool:
         """Whether Prometheus has the service's numbers."""
@@ -40,7 +40,7 @@ class Observers:
         return False
 
     def alerts(self) -> list[dict[str, str]]:
-        """Labels of all alerts that fire."""
+        """Labels of all firing alerts."""
         if self.prometheus is None:
             return []
         query = {"query": 'ALERTS{alertstate="firing"}'}
@@ -52,7 +52,7 @@ class Observers:
 
 
 class DrilledTopology:
-    """One of them."""
+    """One topology of the drill."""
 
     def __init__(self, runs: Runs, trouble: Trouble, observers: Observers) -> None:
         self.runs = runs
@@ -65,7 +65,7 @@ class DrilledTopology:
         self._page: OpenPage | None = None
 
     def submit(self) -> None:
-        """Start it; it runs by itself after that."""
+        """Submit the topology."""
         words = [word for each in self.trouble.options for word in ("-o", each)]
         file, chosen = TOPOLOGIES / "drilled.py", ("-n", self.trouble.topology, "-N", self.name)
         self.runs.heronpy(
@@ -82,7 +82,7 @@ class DrilledTopology:
         )
 
     def await_flow(self) -> None:
-        """Return when it does, and its page is open."""
+        """Wait for tuples at all bolts, then open the page."""
         until(self.flows, f"tuples of {self.name} flow", FLOWS_SECS)
 
         service = self.observers.service
@@ -93,11 +93,11 @@ class DrilledTopology:
     # --- what is read ----------------------------------------------------------------------------
 
     def is_named(self, place: Place) -> bool:
-        """Whether a reader of that place finds component, cause and remedy."""
+        """Whether a reader finds component, cause and remedy at a place."""
         return _READERS[place](self)
 
     def found(self) -> list[str]:
-        """The sentences of `heronpy stats`, all of them."""
+        """All sentences of `heronpy stats`."""
         stats = self._stats()
         return [] if stats is None else [each.sentence for each in problems(stats, time.time())]
 
@@ -105,7 +105,7 @@ class DrilledTopology:
         return self.master.stats(EVERY_COMPONENT)
 
     def by_stats(self) -> bool:
-        """As `heronpy stats` has it, by the answer of the master."""
+        """Whether `heronpy stats` names the trouble, by the answer of the master."""
         wanted, stats = self.trouble, self._stats()
         if stats is None:
             return False
@@ -118,7 +118,7 @@ class DrilledTopology:
         )
 
     def by_api(self) -> bool:
-        """As /api/problems has it."""
+        """Whether /api/problems names the trouble."""
         wanted = self.trouble
         return any(
             each["kind"] == wanted.kind
@@ -132,11 +132,11 @@ class DrilledTopology:
         return list(answer.json()["problems"]) if answer.is_success else []
 
     def by_page(self) -> bool:
-        """As the page of the topology shows it, which is open all the time."""
+        """Whether the open page of the topology names the trouble."""
         return self._page is not None and self._page.shows(self.trouble.remedy)
 
     def by_metric(self) -> bool:
-        """As /metrics serves it."""
+        """Whether /metrics names the trouble."""
         wanted = self.trouble
         series = (
             f'kind="{wanted.kind}"',
@@ -152,7 +152,7 @@ class DrilledTopology:
         )
 
     def by_alert(self) -> bool:
-        """As an alert of Prometheus that fires."""
+        """Whether an alert fires in Prometheus."""
         wanted = self.trouble
         return any(
             each["alertname"] == wanted.alert
@@ -164,7 +164,7 @@ class DrilledTopology:
     # --- what is done to it ----------------------------------------------------------------------
 
     def processes(self, title: str) -> list[psutil.Process]:
-        """Those of this topology whose title begins so."""
+        """Processes of the topology with this begin of the title."""
         found = []
         for each in psutil.process_iter():
             with suppress(psutil.Error):
@@ -174,17 +174,17 @@ class DrilledTopology:
         return found
 
     def signal(self, title: str, number: int = signal.SIGKILL) -> None:
-        """To those processes, at least one."""
+        """Send a signal to all processes of a title, at least one."""
         found = until(lambda: self.processes(title), f"{title} of {self.name} runs")
         for each in found:
             os.kill(each.pid, number)
 
     def folder(self) -> Path:
-        """Where it keeps its checkpoints and logs."""
+        """Folder of checkpoints and logs."""
         return self.runs.home / "topologies" / self.name
 
     def kill(self) -> None:
-        """End it, whatever state it is in."""
+        """End the topology in any state."""
         for title in ("topology master", "sink[0]", "stream manager"):
             for each in self.processes(title):
                 with suppress(ProcessLookupError):
@@ -195,7 +195,7 @@ class DrilledTopology:
         self.master.__exit__()
 
     def told(self) -> str:
-        """Its timings in one line."""
+        """Timings in one line."""
         named = " / ".join(
             f"{self.timings.named[each]:.1f}" if each in self.timings.named else "-"
             for each in self.trouble.places

@@ -1,6 +1,6 @@
-"""The page of a topology, as a browser has it: opened once, then kept fresh by the service.
+"""The page of a topology as in a browser: opened once, then kept fresh by the service.
 
-Speaks the part of socket.io that NiceGUI's pages need; tests/browser has a whole Chromium. Messages
+Speaks the part of socket.io behind NiceGUI's pages; tests/browser has a whole Chromium. Messages
 begin with digits: 0 open, 2 ping, 3 pong, 40 connect, 42 an event as JSON.
 """
 
@@ -16,15 +16,15 @@ from websockets.sync.client import ClientConnection, connect
 
 ANSWER_SECS = 20.0
 LOOK_AGAIN_SECS = 0.5
-"""Whether it is to be left."""
+"""Between two looks at `close`."""
 _CLIENT = re.compile(r"'client_id': '([^']+)'")
 
 
 class OpenPage:
-    """A page that stays open; its texts are read from any thread."""
+    """An open page; any thread may read the texts."""
 
     def __init__(self, service: httpx.Client, path: str) -> None:
-        """AssertionError if it cannot be opened."""
+        """AssertionError: `path` is not a page."""
         answer = service.get(path).raise_for_status()
         found = _CLIENT.search(answer.text)
         assert found, f"{path} is no page of NiceGUI"
@@ -35,17 +35,17 @@ class OpenPage:
         base = str(service.base_url).replace("http", "ws", 1).rstrip("/")
         self._url = f"{base}/_nicegui_ws/socket.io/?{urlencode(query)}"
         self._elements: dict[str, Any] = {}
-        """id -> the newest that the service has sent of it."""
+        """Element id -> newest content."""
         self._is_left = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def shows(self, text: str) -> bool:
-        """Whether a text is on it now."""
+        """Whether the page has a text now."""
         return any(text in element for element in list(self._elements.values()))
 
     def close(self) -> None:
-        """Leave it."""
+        """Leave the page."""
         self._is_left.set()
         self._reader.join(ANSWER_SECS)
 

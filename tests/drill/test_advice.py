@@ -1,8 +1,7 @@
-"""`heronpy advise` of real topologies says what the model of load_shapes.py makes it say.
+"""`heronpy advise` answers for real topologies as for the models of load_shapes.py.
 
-Sleeping bolts get their instances however busy the machine is, so that the answers are the same
-beside other work; for a bolt that calculates the answer depends on that, and what is compared is
-the CPU that it was measured to need.
+Sleeping bolts get their instances on any machine, so the answers hold beside other work. The answer
+for a calculating bolt depends on idle cores, so the test compares the measured need of CPU.
 """
 
 import json
@@ -30,14 +29,14 @@ RIGHT = {
     "Batching": {3},
     "Calculating": {1, 2, 3, 4},
 }
-"""Topology -> the numbers of instances of its bolt that are right."""
+"""Topology -> right numbers of instances of its bolt."""
 SLEEPING_CPU_MAX = 0.3
 CALCULATING_CPU_MIN = 0.7
-"""Cores while it works: waits for a core are left out of its work."""
+"""Cores per second of work, without waits for a core."""
 
 
 def advised(place: Place) -> dict[str, Any]:
-    """Topology -> the row of its bolt; all are measured at the same time."""
+    """Topology -> row of its bolt; the measurements run at the same time."""
     for name in RIGHT:
         words = ("submit", TOPOLOGIES / "advised.py", "-n", name, "-N", f"{place.name}-{name}")
         place.heronpy(*words, secs=SUBMIT_SECS).succeeded()

@@ -16,11 +16,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 AT_ONCE = 4
-"""Topologies that run beside each other: two cores name their troubles in time."""
+"""Topologies at a time: two cores name as many troubles in time."""
 
 
 def batches() -> Iterator[tuple[Trouble, ...]]:
-    """Those of about the same limit together, so that none waits for another."""
+    """Troubles of about the same limit run together."""
     by_limit = sorted(TROUBLES, key=lambda each: each.named_secs + (each.gone_secs or 0.0))
     for first in range(0, len(by_limit), AT_ONCE):
         yield tuple(by_limit[first : first + AT_ONCE])

@@ -1,4 +1,4 @@
-"""What a trouble of the drill is, and where its name has to be read within how many seconds."""
+"""A trouble of the drill, and the limits in seconds for its name at each place."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from tests.drill.drilled_topology import DrilledTopology
 
 NAMED_SECS = 2.0
-"""From the trouble until `heronpy stats` names it: instances report each second."""
+"""From the trouble until a name in `heronpy stats`: instances report each second."""
 GONE_SECS = 10.0
-"""From the cure until `heronpy stats` names it no more: the window of failures."""
+"""From the cure until the name leaves `heronpy stats`: the window of failures."""
 LOOKED_AT_SECS = 2.0
-"""The service asks the master of a topology that is looked at so often (options.watched_secs)."""
+"""Interval of the service for a watched topology (options.watched_secs)."""
 SCRAPED_SECS = 2.0
 """Prometheus of the drill scrapes each second and evaluates each second."""
 
@@ -35,13 +35,13 @@ LATER_SECS = {
     Place.METRIC: LOOKED_AT_SECS,
     Place.ALERT: LOOKED_AT_SECS + SCRAPED_SECS,
 }
-"""How much later than in `stats` a problem is there, at most."""
+"""Greatest delay of a place behind `stats`."""
 
 Action = Callable[["DrilledTopology"], None]
 
 
 def told(drilled: "DrilledTopology") -> None:
-    """User code is told of the trouble: it begins by itself."""
+    """Tell user code of the trouble."""
     drilled.trouble_file.write_text("true", "utf-8")
 
 
@@ -52,13 +52,13 @@ def untold(drilled: "DrilledTopology") -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """One kind of trouble, and what has to be said about it."""
+    """One kind of trouble, and the expected words."""
 
     name: str
     topology: str
     """A class of tests/process/topologies/drilled.py."""
     kind: str
-    """A ProblemKind; empty: only the alert names it."""
+    """A ProblemKind; empty: only the alert has a name."""
     component: str = ""
     cause: str
     """The label `cause`, or its beginning."""
@@ -67,29 +67,29 @@ class Trouble:
     alert: str
     named_secs: float = NAMED_SECS
     gone_secs: float | None = GONE_SECS
-    """None: it stays after the cure, on purpose."""
+    """None: the name stays after the cure, on purpose."""
     why: str = ""
-    """Why its limits are others than NAMED_SECS and GONE_SECS."""
+    """Reason of limits other than NAMED_SECS and GONE_SECS."""
     make: Action = told
     cure: Action = untold
     options: tuple[str, ...] = ()
     """Words `-o KEY=VALUE` of the submit."""
     is_fast: bool = False
-    """Whether `make test` runs it, too."""
+    """Whether `make test` runs the row, too."""
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Where it has to be read."""
+        """Places with a name of the trouble."""
         return tuple(Place) if self.kind else (Place.ALERT,)
 
     def limit_secs(self, place: Place) -> float:
-        """From the trouble until it is named there."""
+        """From the trouble until the name at a place."""
         return self.named_secs + LATER_SECS[place]
 
 
 @dataclass(slots=True)
 class Timings:
-    """What was measured: place -> seconds."""
+    """Measured times: place -> seconds."""
 
     named: dict[Place, float] = field(default_factory=dict)
     gone: dict[Place, float] = field(default_factory=dict)

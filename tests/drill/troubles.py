@@ -1,4 +1,4 @@
-"""The table of the drill: all kinds of trouble, and what has to be said about each."""
+"""The table of the drill: all kinds of trouble with the expected words."""
 
 import os
 import signal
@@ -7,9 +7,9 @@ from tests.drill.drilled_topology import DrilledTopology
 from tests.drill.trouble import Trouble
 
 STUCK_SECS = 5.0
-"""topology.stuck.report.secs: a call that takes less is only slow."""
+"""topology.stuck.report.secs: a shorter call is only slow."""
 LIVENESS_SECS = 15.0
-"""A process that is silent for as long is killed."""
+"""A silent process is killed after this time."""
 
 
 def stopped(drilled: DrilledTopology) -> None:
@@ -31,14 +31,14 @@ def store_away(drilled: DrilledTopology) -> None:
 
 
 def store_back(drilled: DrilledTopology) -> None:
-    """It is there again."""
+    """Restore the folder."""
     folder = drilled.folder() / "checkpoints"
     folder.unlink(missing_ok=True)
     os.rename(folder.with_name("checkpoints-aside"), folder)
 
 
 def all_killed(drilled: DrilledTopology) -> None:
-    """SIGKILL for all of its processes at once, as a host without power."""
+    """SIGKILL for all processes at once, as on a host without power."""
     found = [*drilled.processes("guardian"), *drilled.processes("scheduler")]
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for each in found:
@@ -46,7 +46,7 @@ def all_killed(drilled: DrilledTopology) -> None:
 
 
 def nothing(drilled: DrilledTopology) -> None:
-    """It is cured by its end, or by time."""
+    """The end of the topology, or time, is the cure."""
 
 
 TROUBLES = (

@@ -1,12 +1,12 @@
-"""How many of the instances that are wanted a machine has cores for.
+"""How many of the wanted instances a machine has cores for.
 
-More instances of a bolt that calculates share the cores that are there, and do not process more
-once these are busy. A bolt that waits for a server uses next to no core while it works: it gets its
-instances on a busy machine as well. What an instance uses is measured: CPU over the time that it
-works, without the time in which it waited for a core, which others cause.
+More instances of a calculating bolt share the cores of the machine, and do not process more once
+all cores are busy. A bolt with calls to a server uses next to no core while a call waits, so more
+instances help on a busy machine as well. The need of an instance is measured: CPU over working
+time, less the time of waits for a core, which depend on the rest of the machine.
 
-A bolt gets its instances one by one, the one that is furthest from its target before all others,
-until the idle cores are used.
+Instances are granted one by one, the bolt with the greatest lack first, until the idle cores are
+used.
 """
 
 import math
@@ -16,7 +16,7 @@ from heron_core.algorithms.autoscale.assessment import Assessment
 from heron_core.records import replace
 
 SPARE_CORES = 0.25
-"""Of a busy machine: what bolts that wait may take from the others that run there."""
+"""Of a busy machine: bolts with waiting calls may take as much from other processes."""
 CPU_MIN = 0.01
 """Cores of an instance, however little was measured."""
 
@@ -24,8 +24,8 @@ CPU_MIN = 0.01
 def within_cores(
     assessments: tuple[Assessment, ...], idle_share: float | None, cores: int | None
 ) -> tuple[Assessment, ...]:
-    """The same with less growth where it takes more cores than the machine has idle; as they are
-    where that is not known."""
+    """Assessments with less growth where growth takes more cores than the machine has idle; without
+    numbers of the machine the assessments stay as given."""
     if idle_share is None or cores is None:
         return assessments
     numbers = _granted(assessments, idle_share * cores + SPARE_CORES)
@@ -35,7 +35,7 @@ def within_cores(
 
 
 def _granted(assessments: tuple[Assessment, ...], left: float) -> Mapping[str, int]:
-    """bolt that is to grow -> how many it gets of so many cores."""
+    """Growing bolt -> number of instances for so many cores."""
     growing = {bolt.component: bolt for bolt in assessments if bolt.wanted > bolt.instances}
     numbers = {name: bolt.instances for name, bolt in growing.items()}
 

@@ -1,7 +1,7 @@
-"""Healthy topologies that get into trouble while the file of their trouble is there.
+"""Healthy topologies with trouble on demand: while the file of the trouble exists.
 
-Config: `test.trouble`, the name of that file (results.write_as). Each class is one kind of trouble
-of tests/drill/troubles.py, with as few instances as show it.
+Config: `test.trouble`, the name of the file (results.write_as). Each class is one kind of trouble
+of tests/drill/troubles.py, with few instances.
 """
 
 import os
@@ -25,7 +25,7 @@ EXACTLY = {
 
 
 class Trouble:
-    """Whether it is there; a file is looked for now and then."""
+    """Whether its file exists, by a look now and then."""
 
     def __init__(self, config):
         self._path = os.path.join(os.environ["TEST_RESULTS"], f"{config['test.trouble']}.json")
@@ -38,13 +38,13 @@ class Trouble:
         return self._is_there
 
     def wait(self):
-        """Until it is over."""
+        """Block until the end of the trouble."""
         while self:
             time.sleep(LOOK_AGAIN_SECS)
 
 
 class Numbers(Spout):
-    """At a pace, with ids; while there is trouble as fast as it may if `bursts` is set."""
+    """At a pace, with ids; with `bursts` at full speed during trouble."""
 
     outputs = ["key", "number"]
     bursts = False
@@ -63,7 +63,7 @@ class Flood(Numbers):
 
 
 class HotFlood(Flood):
-    """Nine of ten tuples have one key while there is trouble."""
+    """Nine of ten tuples have one key during trouble."""
 
     def next_tuple(self):
         self.number += 1
@@ -73,7 +73,7 @@ class HotFlood(Flood):
 
 
 class Falls(Numbers):
-    """Emits nothing while there is trouble."""
+    """Does not emit during trouble."""
 
     def next_tuple(self):
         if not self.trouble:
@@ -81,7 +81,7 @@ class Falls(Numbers):
 
 
 class Sink(Bolt):
-    """Acks; subclasses say in `meet` what a tuple meets while there is trouble."""
+    """Acks; `meet` of a subclass is called for a tuple during trouble."""
 
     outputs = []
 
@@ -93,7 +93,7 @@ class Sink(Bolt):
             self.ack(tup)
 
     def meet(self, tup):
-        """Anything but None: the tuple is not acked."""
+        """A result other than None: the tuple is not acked."""
 
 
 class SlowSink(Sink):
@@ -150,7 +150,7 @@ class RaisingTick(Sink):
 
 
 class Undeclared(Bolt):
-    """Emits, and declares nothing."""
+    """Emits without declared outputs."""
 
     def initialize(self, config, context):
         self.trouble = Trouble(config)
@@ -172,7 +172,7 @@ class ManySeries(Sink):
 
 
 class NeedsServer(Sink):
-    """Its second process needs a server that is away."""
+    """The second process needs an absent server."""
 
     def initialize(self, config, context):
         super().initialize(config, context)
@@ -200,7 +200,7 @@ class HangingSave(Saved):
 
 
 class Timed(Spout):
-    """Numbers with the time of now; `late`: an hour before while there is trouble."""
+    """Numbers with the present time; with `late_ms` some are behind during trouble."""
 
     outputs = ["key", "time_ms"]
     late_ms = 0

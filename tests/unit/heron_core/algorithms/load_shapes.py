@@ -1,9 +1,8 @@
-"""Shapes of load with the answer that a person who knows would give, and a model of each.
+"""Shapes of load with an expert's answer, and a model of each shape.
 
-The model is a fluid on one machine: tuples wait in front of the fullest instance, which pauses the
-spout for as long as it takes; work is CPU by a share of it, and sleep else; where cores are too few
-CPU work takes longer by the number of processes for each core. Keys are drawn, hashed and sampled
-as they are in a bolt.
+The model is a fluid on one machine. Tuples wait in front of the fullest instance, and back-pressure
+pauses the spout. A share of the work is CPU, the rest is sleep; with too few cores CPU work takes
+longer by the number of processes for each core. Keys are drawn and sampled as in a bolt.
 """
 
 import random
@@ -23,7 +22,7 @@ from heron_core.topology import GroupingKind
 from tests.unit.heron_core.algorithms.autoscale_support import STREAM, topology
 
 Answer = Mapping[str, frozenset[int]]
-"""bolt -> the numbers of instances that are right; a bolt that is not there stays as it is."""
+"""Bolt -> right numbers of instances; an absent bolt stays unchanged."""
 SPOUT_MAX_RATE = 1e6
 WINDOW_SECS = 30.0
 STEP_SECS = 1.0
@@ -39,22 +38,22 @@ class Bolt:
 
     name: str
     need: float
-    """Instances that would work all the time for what is offered: 2.5 is 250 % of one."""
+    """Work of the offered load, in instances: 2.5 is 250 % of an instance."""
     instances: int = 1
     cpu: float = 1.0
-    """Share of its work that is CPU; the rest it sleeps, as for an answer of a server."""
+    """CPU share of the work; the rest is sleep, as for an answer of a server."""
     grouping: GroupingKind = SHUFFLE
     keys: tuple[float, ...] = ()
-    """Weights of its keys; without any there are many, all equally frequent."""
+    """Weights of keys; empty: many equally frequent keys."""
     gain: float = 1.0
-    """Tuples that it emits for each."""
+    """Emitted tuples for each input tuple."""
     is_fixed: bool = False
-    """Whether its state belongs to its instances."""
+    """Whether state belongs to the instances."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A load, and what is to be done about it."""
+    """A load and the right answer."""
 
     name: str
     bolts: tuple[Bolt, ...]
@@ -62,13 +61,13 @@ class Shape:
     answer: Answer = field(default_factory=dict)
     cores: float = 64.0
     others: float = 0.0
-    """Processes of others that would always use a core."""
+    """Other processes, each always busy."""
     offered: Callable[[float], float] = lambda now: 1.0
     """Seconds -> how much of it is offered."""
     is_pending_limited: bool = False
     """Whether the spout is held by topology.max.spout.pending, and not by back-pressure."""
     waits_outside: float = 0.0
-    """Share of its time that the spout waits for acks though every bolt has time."""
+    """Share of time in which the spout waits for acks though every bolt has time."""
     sees_keys: bool = True
     config: Mapping[str, object] = field(default_factory=dict)
 
@@ -91,7 +90,7 @@ RATE = 1000.0
 
 
 class Model:
-    """A shape that runs, and what is read of it."""
+    """A running shape and its readings."""
 
     def __init__(self, shape: Shape, seed: int = 1) -> None:
         self.shape = shape
@@ -172,7 +171,7 @@ class Model:
         )
 
     def _let(self) -> float:
-        """The share of what is offered that gets through."""
+        """The processed share of the offered load."""
         low, high = 0.0, 1.0 - self.shape.waits_outside
         if self._is_possible(high):
             return high
@@ -244,7 +243,7 @@ class Model:
         )
 
     def _sampled(self, bolt: Bolt) -> list[tuple[str, float]]:
-        """What instances sample of its keys in the time so far."""
+        """Keys of a bolt in the samples of its instances."""
         if bolt.grouping is SHUFFLE or not self.shape.sees_keys or self.now < WINDOW_SECS:
             return []
         snapshots = []
