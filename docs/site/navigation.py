@@ -4,6 +4,7 @@ from docs.site.reference import MODULES
 
 PAGES: dict[str, str | dict[str, str]] = {
     "Home": "README.md",
+    "Tutorial": "docs/TUTORIAL.md",
     "Write topologies": {
         "Guide": "docs/GUIDE.md",
         "Recipes: streams, keys and time": "docs/RECIPES.md",
