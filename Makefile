@@ -1,6 +1,9 @@
 # Every target sets up what it needs: a virtual environment in this checkout, pinned dependencies.
 .DEFAULT_GOAL := help
-PYTHON ?= python3.11
+# The first of these that is 3.11 or later; the pins are tested most with the first.
+PYTHONS := python3.11 python3 python3.14 python3.13 python3.12
+IS_NEW_ENOUGH := 'import sys; sys.exit(sys.version_info < (3, 11))'
+PYTHON ?= $(shell for each in $(PYTHONS); do $$each -c $(IS_NEW_ENOUGH) 2>/dev/null && echo $$each && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 TESTED := $(VENV)/.installed-dev
@@ -17,7 +20,7 @@ ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run site test test-site test-again test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-prometheus test-drill test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
+.PHONY: help run site test test-site test-again test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-prometheus test-drill test-python test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -92,6 +95,10 @@ fast-tests: export HERONPY_NATIVE := 0
 fast-tests: $(TESTED)
 	$(PYTEST) -q tests/unit tests/property tests/sim tests/fuzz
 
+test-python: $(TESTED) ## The fast tests on the newest Python that this machine has besides
+	@$(BIN)/python -m tests.newest_python
+	$(MAKE) fast-tests VENV=.venv-newest PYTHON="$$($(BIN)/python -m tests.newest_python)" HERON_SIM_SEEDS=0:2
+
 chaos: $(TESTED) ## Five minutes of kill -9 and SIGSTOP in a running word count; nothing may be missing
 	$(BIN)/python -m tests.chaos --seconds 300
 
@@ -134,11 +141,11 @@ site test-site: $(TESTED) ## Build the site: guides, reference of the API, sourc
 
 clean: ## Remove the virtual environment, the compiled hot path and all caches
 	rm -f heron_core/hot_*_compiled.*
-	rm -rf build $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cluster-jars .cache
+	rm -rf build $(VENV) .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cluster-jars .cache
 
 $(VENV)/bin/python:
-	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or later is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@command -v "$(PYTHON)" >/dev/null || { echo "Python 3.11 or later is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c $(IS_NEW_ENOUGH) || { echo "$(PYTHON) is older than 3.11: set PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(RUNNABLE): requirements.txt pyproject.toml | $(VENV)/bin/python

@@ -7,7 +7,6 @@ twice as long each time, so that a tuple that always fails is cheap and does not
 
 import heapq
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from itertools import count
 from typing import Any, Generic, TypeVar
 
 from heron_core import config as keys
@@ -23,7 +22,8 @@ class ReplayQueue(Generic[Id]):
         self._policy = policy
         self._waiting: list[tuple[float, int, Id]] = []
         """A heap of (due time, order, id)."""
-        self._order = count()
+        self._order = 0
+        """The number of additions; equal times keep their order."""
         self._failures: dict[Id, int] = {}
         """How often each has failed that is not acked since."""
 
@@ -38,7 +38,7 @@ class ReplayQueue(Generic[Id]):
     def add(self, ids: Iterable[Id]) -> None:
         """Schedule immediate replays, regardless of earlier failures."""
         for tup_id in ids:
-            heapq.heappush(self._waiting, (0.0, next(self._order), tup_id))
+            self._push(0.0, tup_id)
 
     def failed(self, tup_id: Id, now: float) -> int:
         """Schedule the replay of a failed tuple. Returns the number of failures if the tuple is
@@ -50,7 +50,7 @@ class ReplayQueue(Generic[Id]):
         self._failures[tup_id] = failures
         first_secs = self._policy.first_pause_secs
         due = 0.0 if failures == 1 else now + pause_secs(first_secs, failures - 1)
-        heapq.heappush(self._waiting, (due, next(self._order), tup_id))
+        self._push(due, tup_id)
         return 0
 
     def acked(self, tup_id: Id) -> None:
@@ -74,6 +74,15 @@ class ReplayQueue(Generic[Id]):
         """For a process with another clock: there all are due."""
         waiting = [(0.0, order, tup_id) for _, order, tup_id in sorted(self._waiting)]
         return {**vars(self), "_waiting": waiting}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Savepoints of 0.1.0 have an iterator as `_order`, which Python 3.14 cannot pickle."""
+        order = state["_order"]
+        vars(self).update(state, _order=order if isinstance(order, int) else next(order))
+
+    def _push(self, due: float, tup_id: Id) -> None:
+        heapq.heappush(self._waiting, (due, self._order, tup_id))
+        self._order += 1
 
 
 REPLAYS_OVER = f"not processed, and not emitted again ({keys.REPLAY_MAX})"

@@ -1,5 +1,6 @@
 """When a source emits again what failed."""
 
+import itertools
 import pickle
 
 from heron_connectors.replay_queue import ReplayQueue
@@ -53,6 +54,15 @@ def test_another_process_replays_all_at_once() -> None:
         made.failed("a", 1e9)
     again = pickle.loads(pickle.dumps(made))
     assert [again.take(0.0) for _ in range(3)] == ["a", "a", "a"]
+
+
+def test_a_queue_of_0_1_0_goes_on_in_its_order() -> None:
+    made = queue()
+    made.add(["a", "b"])
+    old = queue()
+    old.__setstate__({**vars(made), "_order": itertools.count(2)})
+    old.add(["c"])
+    assert [old.take(0.0) for _ in range(3)] == ["a", "b", "c"]
 
 
 def test_what_is_anothers_is_forgotten() -> None:

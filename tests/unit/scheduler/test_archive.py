@@ -126,7 +126,7 @@ def tar(path: Path, members: dict[str, bytes | tarfile.TarInfo]) -> str:
     with tarfile.open(path, "w:gz") as file:
         for name, content in members.items():
             if isinstance(content, tarfile.TarInfo):
-                file.addfile(content)
+                file.addfile(content, io.BytesIO(b"x") if content.isreg() else None)
                 continue
             info = tarfile.TarInfo(name)
             info.size = len(content)
