@@ -1,7 +1,7 @@
-"""The newest Python of this machine besides the one that runs: `python -m tests.newest_python`.
+"""Prints the path of the newest Python: `python -m tests.newest_python`.
 
-Prints its path; says in one line that there is none, and ends with EXIT_NOT_HERE then. It looks on
-PATH, and where pyenv keeps its versions.
+Candidates are the Pythons on PATH and in pyenv's folder. A machine without a Python newer than the
+running interpreter gets one line and the exit code EXIT_NOT_HERE.
 """
 
 import os
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 EXIT_NOT_HERE = 69
-"""EX_UNAVAILABLE of sysexits.h: .ci/run goes on without these tests."""
+"""EX_UNAVAILABLE of sysexits.h: .ci/run skips the tests."""
 LOOK_SECS_MAX = 10.0
 VERSION = "import sys; print(*sys.version_info[:3], sys.version_info.releaselevel)"
 
 
 def main() -> int:
-    """0 if there is one; else one line and EXIT_NOT_HERE."""
+    """Exit code 0 with a path, else EXIT_NOT_HERE."""
     newer = [each for each in map(described, candidates()) if each and each[0] > sys.version_info]
     if newer:
         print(max(newer)[1])
@@ -27,7 +27,7 @@ def main() -> int:
 
 
 def candidates() -> Iterator[Path]:
-    """Programs that may be a Python."""
+    """Programs by name; shims of pyenv are among them."""
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         yield from Path(folder).glob("python3.[1-9][0-9]")
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
@@ -35,7 +35,7 @@ def candidates() -> Iterator[Path]:
 
 
 def described(program: Path) -> tuple[tuple[int, ...], str] | None:
-    """Version and path; None if it does not run, as a shim of pyenv, or is not a release."""
+    """Version and path; None for a program that fails, as a shim, or a prerelease."""
     try:
         told = subprocess.run(
             [program, "-c", VERSION], capture_output=True, text=True, timeout=LOOK_SECS_MAX,
