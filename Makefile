@@ -96,8 +96,8 @@ fast-tests: $(TESTED)
 	$(PYTEST) -q tests/unit tests/property tests/sim tests/fuzz
 
 test-python: $(TESTED) ## The fast tests on the newest Python that this machine has besides
-	@$(BIN)/python -m tests.newest_python
-	$(MAKE) fast-tests VENV=.venv-newest PYTHON="$$($(BIN)/python -m tests.newest_python)" HERON_SIM_SEEDS=0:2
+	@$(BIN)/python -m tests.pythons
+	$(MAKE) fast-tests VENV=.venv-newest PYTHON="$$($(BIN)/python -m tests.pythons)" HERON_SIM_SEEDS=0:2
 
 chaos: $(TESTED) ## Five minutes of kill -9 and SIGSTOP in a running word count; nothing may be missing
 	$(BIN)/python -m tests.chaos --seconds 300

@@ -1,4 +1,4 @@
-"""Prints the path of the newest Python: `python -m tests.newest_python`.
+"""Prints the path of the newest Python: `python -m tests.pythons`.
 
 Candidates are the Pythons on PATH and in pyenv's folder. A machine without a Python newer than the
 running interpreter gets one line and the exit code EXIT_NOT_HERE.
