@@ -15,7 +15,7 @@ from pathlib import Path
 import grimp
 import pytest
 
-from tests import prose
+from tests import prose, quoted_messages
 from tests.sources import ROOT, modules, nodes, parsed
 from tests.tidy_rules import (
     FUNCTION_LINES,
@@ -238,6 +238,14 @@ def test_sentences_have_nouns_as_subjects() -> None:
     assert not new, f"name the subjects of these files (see tests/prose.py): {new}"
     passing = sorted(excused - over.keys())
     assert not passing, f"`python -m tests.prose --shrink` removes these: {passing}"
+
+
+def test_messages_on_the_page_of_troubles_are_texts_of_the_code() -> None:
+    """Users search the page for the words that they see."""
+    quoted = quoted_messages.messages()
+    assert len(quoted) >= 100
+    assert [each for each in quoted if not quoted_messages.is_in_the_code(each)] == []
+    assert not quoted_messages.is_in_the_code("… has no stream …; it offers: …")
 
 
 def test_no_notes_to_oneself() -> None:

@@ -29,6 +29,7 @@ PAGES: dict[str, str | dict[str, str]] = {
         "Kubernetes": "docs/KUBERNETES.md",
         "Pages and REST": "docs/UI.md",
         "Runbook": "docs/RUNBOOK.md",
+        "Troubleshooting": "docs/TROUBLESHOOTING.md",
         "New code while it runs": "docs/UPDATING.md",
         "Scaling": "docs/SCALING.md",
         "Back-pressure": "docs/BACKPRESSURE.md",
