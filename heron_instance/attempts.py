@@ -1,30 +1,30 @@
-"""Attempts: calls of user code of a bolt, each of which counts as a whole or not at all.
+"""Attempts: calls of a bolt's user code that count completely or not at all.
 
-In a topology that takes checkpoints a bolt that raises must not lose its tuple, and what it had
-emitted and changed before must not count. This is its way (input/undoable.py and core.py have the
-two ends of it):
+In a topology with checkpoints an exception must not lose the bolt's tuple, and emits and changes
+before the exception must not count. The protocol (input/undoable.py and core.py have the two
+ends):
 
     first raise ──► RestoreWanted: all are restored from the newest checkpoint, which undoes
     everything.
-                    From here on this instance is careful:
-    each message    the state is taken, the calls run, and what they emit is withheld;
-      all is well   it is sent
-      one raised    it is dropped, and the object is recreated with the state that was taken. Then
-                    the tuples before that one run again, and it alone: again and again, after a
-                    pause that doubles, until it is abandoned (topology.bolt.on.exception)
-    two checkpoints without a raise ──► as before: nothing is taken or withheld any more
+                    From here on the instance is in careful mode:
+    each message    the state is saved, the calls run, and emits are withheld;
+      success       the emits are sent
+      an exception  the emits are dropped, and the object is recreated with the saved state. Then
+                    earlier tuples run again, and the failing tuple alone: repeatedly, after a
+                    pause that doubles, until abandoned (topology.bolt.on.exception)
+    two checkpoints without a raise ──► normal mode: states and emits are no longer withheld
 
-So a tuple that is well costs nothing, and one that raises now and then does not take the whole
-topology back each time, which could go on for ever.
+So a normal tuple costs nothing, and an occasional exception does not restore the whole topology
+each time, possibly forever.
 
-What an object of a component has in its attributes is undone as the state is: by its pre_save, an
-object that is new, and its init_state. Of two kinds of components that cannot be had:
+Attributes of a component's object are undone like its state: by pre_save, a new object, and
+init_state. Two kinds of components cannot be recreated:
 
-SAME       sinks of heron_connectors, whose pre_save does something with the world. By their
-           contract a tuple whose write raises is left out, so the same object tries again.
-RESTORE    others with a second phase, those that work on in threads or child processes, state in
-           a database: each raise takes all back to the checkpoint. A tuple that has raised so often
-           is known by its values then, and is not run any more.
+SAME       sinks of heron_connectors, whose pre_save has external effects. By contract a tuple whose
+           write raises is left out, so the existing object retries.
+RESTORE    other two-phase components, components with threads or child processes, and state in a
+           database: each exception restores the checkpoint. A tuple that reaches the limit of
+           exceptions is recognised by its values, and is not run again.
 """
 
 import copy
@@ -69,7 +69,7 @@ class Kind(Enum):
     ROLL_BACK = "roll back"
     """By an object that is new, with the state of before."""
     SAME = "same object"
-    """It has done nothing, by its contract."""
+    """Whether a failed write has no effect, by contract."""
     RESTORE = "restore"
     """By a restore of the topology."""
 
@@ -90,7 +90,7 @@ class Host(Protocol):
         """The last calls of user code."""
 
     def recreate(self, saved: bytes | None) -> None:
-        """Another object of the user's class, with this state, in place of the one there is."""
+        """Replace the user's object by a new object with the state."""
 
 
 class Call(Struct):
@@ -101,7 +101,7 @@ class Call(Struct):
     """It is over, completed or abandoned."""
     where: str
     is_message: bool = False
-    """Whether it was a message, which is consumed then."""
+    """Whether the unit was a message, which is then consumed."""
     failures: int = 0
 
     @property
@@ -114,11 +114,11 @@ class Call(Struct):
         self.run(driver)
 
     def succeeded(self) -> bool:
-        """It went well; whether nothing is left to do."""
+        """Record a success; whether the unit is complete."""
         return True
 
     def blame(self, raised: UserCodeRaised) -> bool:
-        """Whether it failed by itself, rather than a part of it that is known now."""
+        """Whether the unit itself failed, not a known part."""
         return True
 
     def abandon(self, driver: BoltDriver, fault: LetterFault) -> bool:
@@ -134,11 +134,11 @@ class Rows(Struct):
     done: Callable[[], None]
     first: int = 0
     last: int | None = None
-    """Up to the one before it; None: all that are left."""
+    """End of the range (exclusive); None: all remaining tuples."""
     failures: int = 0
     is_message: bool = True
     rows: int | None = None
-    """How many there are, once that is known."""
+    """Number of tuples, once known."""
 
     @property
     def where(self) -> str:
@@ -147,20 +147,20 @@ class Rows(Struct):
 
     @property
     def has_run_tuples(self) -> bool:
-        """Whether any tuple was processed; there may be none left."""
+        """Whether any tuple was processed."""
         return self.rows is not None and self.first < self.rows
 
     def attempt(self, driver: BoltDriver) -> None:
-        """Run those of now."""
+        """Run the current range."""
         self.rows = driver.run_rows(self.frames, self.first, self.last)
 
     def succeeded(self) -> bool:
-        """They went well; whether they were the last."""
+        """Record a success; whether the range was the last."""
         return self._go_on(self.last)
 
     def blame(self, raised: UserCodeRaised) -> bool:
-        """A tuple raised: those before it come first, then it alone; of a batch one half and then
-        the other one. Whether it was the first, alone."""
+        """Record an exception: earlier tuples run first, then the failing tuple alone; a batch
+        is halved. Whether the failing tuple was first and alone."""
         row = self.first if raised.row is None else raised.row
         if row > self.first:
             self.last = row
@@ -173,7 +173,7 @@ class Rows(Struct):
         return True
 
     def abandon(self, driver: BoltDriver, fault: LetterFault) -> bool:
-        """The first one is left out; whether it was the last."""
+        """Skip the first tuple; whether the tuple was the last."""
         driver.skip_rows(self.frames, self.first, self.last, fault)
         return self._go_on(self.last)
 
@@ -207,19 +207,19 @@ class Attempts:
         self._policy = policy
         self.kind = kind
         self._units: deque[Unit] = deque()
-        """What is under way, and what came meanwhile."""
+        """The current unit, and units received meanwhile."""
         self.due = 0.0
-        """When its next attempt is."""
+        """Time of the next attempt."""
         self._abandoned_in_a_row = 0
         self._calm = 0
         """Checkpoints completed since the last raise."""
         self._raised: dict[int, LetterFault] = {}
-        """key of a unit -> what its newest try has raised, the how many-th; until one succeeds."""
+        """key of a unit -> latest exception and number of failures; removed on success."""
         self._reported: dict[str, None] = {}
         """Windows and timers whose calls are abandoned since the topology was restored last."""
 
     def begin(self, unit: Unit) -> None:
-        """It is tried when those before it are over."""
+        """Queue the unit after earlier units."""
         if not self._units:
             self.due = 0.0
         self._units.append(unit)
@@ -227,12 +227,12 @@ class Attempts:
 
     @property
     def unit(self) -> Unit | None:
-        """What is under way."""
+        """The current unit."""
         return self._units[0] if self._units else None
 
     @property
     def holds(self) -> bool:
-        """Whether what is under way has failed so often that nobody knows when it will not."""
+        """Whether the current unit has failed so often that success is unlikely."""
         return bool(self._units) and self._units[0].failures > self._policy.retries
 
     @property
@@ -249,7 +249,7 @@ class Attempts:
         self._reported.clear()
 
     def drop(self) -> None:
-        """What is under way cannot be tried: it is malformed."""
+        """Drop the current unit: it is malformed."""
         self._end_if(True, self._units[0])
 
     @property
@@ -258,11 +258,12 @@ class Attempts:
         return self.unit is None and self._calm >= CALM_CHECKPOINTS
 
     def checkpoint_completed(self) -> None:
-        """All that came before it will never come again."""
+        """All earlier input is final and never replayed."""
         self._calm += 1
 
     def go_on(self, now: float) -> UserCodeRaised | None:
-        """The next attempt; what it raised, if only the topology can undo that."""
+        """Run the next attempt; returns an exception that only a restore of the topology can
+        undo."""
         unit = self.unit
         assert unit is not None
         if self.kind is not Kind.ROLL_BACK and isinstance(unit, Rows):
@@ -360,7 +361,7 @@ class Attempts:
     def _undo(self, driver: BoltDriver, before: Mark) -> None:
         driver.outbox.discard()
         if before.state is not None:
-            self._host.close_component()  # what its last calls emit does not count either
+            self._host.close_component()  # emits of its last calls do not count either
         driver.set_totals(before.totals)
         driver.source_watermarks = before.watermarks
         self._host.instance.context.restore_totals(before.counted)
@@ -375,7 +376,7 @@ class Attempts:
     # --- where only the topology undoes -------------------------------------------------------
 
     def _key_of(self, unit: Unit) -> int:
-        """What it is known by, also when it comes in another message."""
+        """Identity of a tuple across messages."""
         if self.kind is not Kind.RESTORE:
             return 0
         if isinstance(unit, Call):

@@ -1,8 +1,8 @@
-"""Calls of a coroutine with state that raised, where checkpoints are taken: tries and give-ups.
+"""Failed stateful coroutine calls under checkpoints: retries and abandonment.
 
-What such a call has changed is among the changes of the calls that were under way beside it, so
-only the topology undoes it, by restoring a checkpoint. What is counted here outlives that: a
-tuple that has raised too often is not called again when it comes again. Pure.
+Changes by a failed call are mixed with changes of concurrent calls, so only a restore of the
+topology undoes them. The failure counts survive the restore: a tuple above the limit of failures
+is not called again when replayed. Pure.
 """
 
 from collections import deque
@@ -18,22 +18,21 @@ class CallFailures:
         self._policy = policy
         self._failures: dict[int, int] = {}
         self._abandoned: deque[tuple[int, LetterFault]] = deque()
-        """Since the newest checkpoint but one: these may come again, each of them once."""
+        """Abandoned since the newest checkpoint but one: each may be replayed once."""
         self._covered = 0
         """How many of them, from the left, the newest checkpoint may have as processed."""
         self._to_skip: list[tuple[int, LetterFault]] = []
-        """Those that have not come again since the topology was restored."""
+        """Abandoned tuples not yet replayed since the restore."""
 
     def failures_of(self, key: int) -> int:
-        """How often it has raised, this time included."""
+        """Number of failures, including the current one."""
         if key not in self._failures and len(self._failures) >= KNOWN_MAX:
             self._failures.pop(next(iter(self._failures)))
         self._failures[key] = self._failures.get(key, 0) + 1
         return self._failures[key]
 
     def pause_secs(self, key: int, fault: LetterFault) -> float | None:
-        """Until it is called again, after the topology has been restored; None if it is given
-        up."""
+        """Pause before the next call, after the restore; None if abandoned."""
         pause = self._policy.pause_secs(fault.attempt)
         if pause is None:
             del self._failures[key]
@@ -41,7 +40,7 @@ class CallFailures:
         return pause
 
     def skipped(self, key: int) -> LetterFault | None:
-        """Why a tuple that comes again is not called; None to call it."""
+        """Reason for skipping a replayed tuple; None to call the component."""
         for index, (abandoned, fault) in enumerate(self._to_skip):
             if abandoned == key:
                 del self._to_skip[index]
@@ -49,7 +48,7 @@ class CallFailures:
         return None
 
     def succeeded(self, key: int) -> None:
-        """It has ended, and its count begins again."""
+        """Reset the failure count after a success."""
         self._failures.pop(key, None)
 
     @property
@@ -62,7 +61,7 @@ class CallFailures:
         self._to_skip = list(self._abandoned)
 
     def checkpoint_completed(self) -> None:
-        """What was abandoned before the checkpoint before this one never comes again."""
+        """Drop tuples abandoned before the previous checkpoint: they are never replayed."""
         for _ in range(self._covered):
             self._abandoned.popleft()
         self._covered = len(self._abandoned)

@@ -1,7 +1,7 @@
-"""Checkpoints at one instance: what is saved, and how it is restored; all in the main thread.
+"""Checkpoints of one instance: saving and restoring, in the main thread.
 
-Checkpointing decides when a state is taken and what follows from it. The instance's core owns the
-component and its driver, and does the rest: it is what `CheckpointHost` names.
+Checkpointing decides when a state is saved, and the consequences. The instance's core owns the
+component and its driver, and supplies the rest through `CheckpointHost`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -80,11 +80,11 @@ class CheckpointHost(Protocol):
         """The last calls of user code."""
 
     def recreate(self, saved: bytes | None) -> None:
-        """Another object of the user's class, with this state, in place of the one there is."""
+        """Replace the user's object by a new object with the state."""
 
 
 class SavedExchange(Struct, frozen=True):
-    """What an instance had exchanged with others when it saved its newest state."""
+    """Messages exchanged with others up to the newest saved state."""
 
     checkpoint: int
     exchanged: Exchanged
@@ -92,11 +92,11 @@ class SavedExchange(Struct, frozen=True):
 
 
 class SettledCounts(Struct, frozen=True):
-    """What a bolt's process has counted of what a restore undoes."""
+    """The bolt's counts that a restore undoes."""
 
     abandoned: int = 0
     history: Mapping[str, int] = {}
-    """Tuples and calls that nothing comes of any more, by names of HISTORY."""
+    """Discarded tuples and calls, by names of HISTORY."""
     counted: Mapping[str, float] = {}
     """By metrics of the component that count each tuple once: late ones, for instance."""
 
@@ -112,19 +112,19 @@ class SettledTuples:
 
     def __init__(self) -> None:
         self._totals: list[tuple[int, SettledCounts]] = []
-        """(checkpoint, total) of those whose total was another one than that before."""
+        """(checkpoint, total), recorded when the total changes."""
         self._completed = 0
 
     def covered(self, checkpoint: int, total: SettledCounts) -> int:
-        """The state of a checkpoint is taken: how many tuples that were abandoned it covers and no
-        completed one does."""
+        """The state of a checkpoint is saved: number of abandoned tuples covered by the
+        checkpoint and by no completed checkpoint."""
         if not self._totals or self._totals[-1][1] != total:
             self._totals.append((checkpoint, total))
             del self._totals[:-SETTLED_KEPT]
         return total.abandoned - self.at(self._completed).abandoned
 
     def completed(self, checkpoint: int) -> None:
-        """It is complete: none of those that it covers comes again."""
+        """The checkpoint is complete: covered tuples are never replayed."""
         self._completed = max(self._completed, checkpoint)
 
     def restore(self, checkpoint: int) -> SettledCounts:
@@ -162,18 +162,19 @@ class Checkpointing:
         self._readers = readers
         self._settled = SettledTuples()
         self.is_waiting = is_waiting
-        """Whether the component is only made when its state is there."""
+        """Whether the component is created only after its state is available."""
         self._is_fresh = True
-        """Whether the component has done nothing since it was initialised."""
+        """Whether the component is unused since its initialisation."""
         self._undoes = undoes
         self._packing = packing
 
     def attach(self, driver: ComponentDriver) -> None:
-        """A driver that is new learns what it has to do for checkpoints."""
+        """Pass checkpoint duties to a new driver."""
         driver.barrier = self._barrier
         if isinstance(driver, BoltDriver):
             user = self._host.instance.adapter.users_object
-            # A class of pystorm that wants its process to end has it ended, and all are restored.
+            # A pystorm class that requests the end of its process is ended, and the topology is
+            # restored.
             undoes = self._undoes and driver.can_undo
             driver.undoes = undoes and getattr(user, "exit_on_exception", False) is not True
             driver.run_again(self._host.instance.state.take_in_flight())
@@ -200,9 +201,9 @@ class Checkpointing:
         self._host.shared.take_barrier(checkpoint_of(frames))
 
     def overtake(self, waiting: WaitingInput, packing: PackingPlan, topology: TopologySpec) -> bool:
-        """A barrier has waited for long behind input: that is saved with the state, and processed
-        when the barrier has been sent on. It stays in its place, where it says nothing new. False
-        if it has not come yet."""
+        """A barrier has waited too long behind input: the input is saved with the state, and
+        processed after the barrier is forwarded. The barrier in the input is later ignored.
+        False if the barrier has not arrived."""
         shared = self._host.shared
         epoch, checkpoint = shared.wanted
         if checkpoint > self._states.begun:
@@ -279,8 +280,7 @@ class Checkpointing:
             self._is_completed(completed.checkpoint, completed.abandoning)
 
     def _is_completed(self, checkpoint: int, abandoning: Sequence[str]) -> None:
-        """Tell the component, once. `abandoning`: the bolts that abandoned tuples which it
-        covers."""
+        """Notify the component, once. `abandoning`: bolts that abandoned covered tuples."""
         if not self._states.completed(checkpoint):
             return
         self._settled.completed(checkpoint)
@@ -335,7 +335,7 @@ class Checkpointing:
     ) -> messages.FromInstance:
         who = self._host.identity
         if is_scaled:
-            self._is_completed(checkpoint, abandoning)  # nobody may have told us
+            self._is_completed(checkpoint, abandoning)  # the notification may be missing
             if self._has_state_of(checkpoint, share):
                 return messages.Restored(who.task, who.incarnation, epoch)
         try:
@@ -343,7 +343,7 @@ class Checkpointing:
         except HeronError as error:
             return self._not_restored(epoch, error)
         try:
-            self._is_completed(checkpoint, abandoning)  # nobody may have told us
+            self._is_completed(checkpoint, abandoning)  # the notification may be missing
             self._restore_component(checkpoint, saved)
             self._begin_with(take_input(inputs))
         except HeronError as error:
@@ -360,7 +360,7 @@ class Checkpointing:
         topology: TopologySpec,
         inputs: Sequence[PreviousInput],
     ) -> SavedInput:
-        """What is ours of the input of a checkpoint, as its sources would send it now."""
+        """The instance's share of a checkpoint's input, by the current routes of the sources."""
         driver, task = self._host.driver, self._host.identity.task
         if not inputs or not isinstance(driver, BoltDriver):
             return NO_INPUT
@@ -380,10 +380,10 @@ class Checkpointing:
         self._saved_input = its_input
 
     def _has_state_of(self, checkpoint: int, share: RestoreShare) -> bool:
-        """Whether this process may go on as it is: it keeps the keys that it has, and since it
-        saved that checkpoint it has neither sent nor taken anything, so nobody else can tell what
-        it did in between. Nothing is in flight: emits that are withheld have their tasks by the
-        plan before."""
+        """Whether the process may continue without a restore: its keys are unchanged, and since
+        saving the checkpoint it has neither sent nor received anything, so no other process can
+        notice a difference. Nothing is in flight: withheld emits have targets of the previous
+        plan."""
         newest, driver = self._newest, self._host.driver
         keeps_keys = share.is_whole and share.sources[0].task == self._host.identity.task
         return (
@@ -401,8 +401,8 @@ class Checkpointing:
         return restore_failed(self._host.identity.task, epoch, error)
 
     def _restore_component(self, checkpoint: int, saved: bytes | None) -> None:
-        """Begin with a state. A spout that keeps none goes on as it is: it is told what of it is
-        discarded. Any other component is recreated, so that nothing is left of what it has done."""
+        """Start with a state. A stateless spout continues, and is notified of discarded tuples.
+        Any other component is recreated, to remove all effects."""
         host, driver = self._host, self._host.driver
         self._newest = None
         if self.is_waiting:
@@ -421,7 +421,7 @@ class Checkpointing:
         self._call_component(host.instance.adapter.pre_restore, checkpoint)
         host.close_component()
         host.recreate(saved)
-        if isinstance(host.driver, BoltDriver):  # what it abandoned since then comes again
+        if isinstance(host.driver, BoltDriver):  # tuples abandoned since then are replayed
             settled = self._settled.restore(checkpoint)
             host.driver.take_back(settled.history)
             host.instance.context.restore_totals(settled.counted)

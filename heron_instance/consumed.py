@@ -7,22 +7,22 @@ from heron_core.wire.frames import Frames, size_of
 from heron_core.wire.packets import encode_consumed
 
 CONSUMED_BYTES = 256 * 1024
-"""Processed batches are reported when they amount to this, or when there is nothing else to do: a
-quarter of the window, so the stream manager always has room to send more."""
+"""Report threshold of processed batches, besides idle input: a quarter of the window, so that
+the stream manager always has room to send."""
 REPORT_SECS = 0.05
-"""A slow bolt reports as often as this: its stream manager measures by it how fast it is."""
+"""Report interval of a slow bolt: the stream manager measures the bolt's speed by reports."""
 
 
 class Taker(Protocol):
-    """What a message is delivered to."""
+    """Target of a message."""
 
     @property
     def taken(self) -> int:
-        """The number of the last tuple that it has taken."""
+        """Number of the last received tuple."""
 
     @property
     def begun(self) -> int:
-        """The number of the last one that has begun."""
+        """Number of the last started tuple."""
 
 
 class Consumed:
@@ -39,7 +39,7 @@ class Consumed:
         self._secs = 0.0
         """How long user code has worked on them."""
         self._due = 0.0
-        """When they are to be reported, also if more is there to process."""
+        """Time of the next report while input is available."""
 
     def add(self, frames: Frames, started: float, now: float) -> None:
         """A message is processed, on which user code has worked since then."""
@@ -54,7 +54,7 @@ class Consumed:
         self._secs += secs
 
     def delivered(self, frames: Frames, started: float, now: float, to: Taker) -> None:
-        """As `add`; if its last tuple has not begun, when it has."""
+        """Like `add`; counted when the message's last tuple has started."""
         taken = to.taken
         if taken > to.begun:
             self._later.append((frames, started, taken))
@@ -62,8 +62,8 @@ class Consumed:
             self.add(frames, started, now)
 
     def begun(self, number: float, now: float) -> bool:
-        """The tuples up to that number have begun: the messages before it count as processed.
-        Whether they are to be reported now."""
+        """Tuples up to the number have started: earlier messages count as processed. Whether a
+        report is due."""
         while self._later and self._later[0][2] <= number:
             frames, started, _ = self._later.popleft()
             self.add(frames, started, now)
@@ -74,7 +74,7 @@ class Consumed:
         return self._bytes >= self._bytes_max or now >= self._due
 
     def report(self, epoch: int, task: int) -> Frames:
-        """What tells of them; nothing is left to report then."""
+        """The report; resets the counts."""
         report = encode_consumed(epoch, task, self.messages, self._secs)
         self.messages = self._bytes = 0
         self._secs = 0.0

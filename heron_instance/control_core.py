@@ -35,18 +35,18 @@ Out = list[Instruction]
 
 
 class Identity(Struct, frozen=True):
-    """Which process this is."""
+    """Identity of the process."""
 
     task: int
     incarnation: int
-    """Names this process among all that ever served its task."""
+    """Unique id of the process among all processes of its task."""
     pid: int
     predecessor: str = ""
-    """How the process ended that this one replaces; empty for the first one."""
+    """End reason of the replaced process; empty for the first process."""
     born_ms: int = 0
-    """When this process began, by its host's monotonic clock."""
+    """Start of the process, by its host's monotonic clock."""
     next_try_ms: int = 0
-    """If this process ends at once, the next one waits so long."""
+    """Restart delay if the process ends immediately."""
 
 
 class MainThreadCalls(Struct, frozen=True):
@@ -106,7 +106,7 @@ class ControlCore:
         self._user_metrics.follow(metrics)
 
     def _interrupting(self, driver: ComponentDriver) -> ComponentDriver:
-        """The same, which looks amid a message whether there is something to do first."""
+        """Like the above; checks for urgent work within a message."""
         shared = self._shared
         driver.overtaken, driver.abandoned = lambda: shared.interrupts, shared.abandons
         if self._poll is not None:
@@ -115,7 +115,7 @@ class ControlCore:
         return driver
 
     def connected(self) -> Out:
-        """The first message of a connection says who this is."""
+        """The first message of a connection identifies the instance."""
         return [SendControl(self._register())]
 
     def timer(self, now: float) -> Out:
@@ -123,8 +123,7 @@ class ControlCore:
         return self._heartbeat(now) if now >= self.pace.due_at else []
 
     def received(self, event: ControlReceived, now: float) -> Out:
-        """What to do about a message of the stream manager; ProtocolError for a plan that is not
-        one."""
+        """Reaction to a message of the stream manager; ProtocolError for an invalid plan."""
         match event.message:
             case messages.Plan(plan):
                 return self._plan(physical_from_json(plan))
@@ -134,7 +133,7 @@ class ControlCore:
             case messages.Resync():
                 return [SendControl(self._register()), *self._call(self._calls.fail_pending, event)]
             case messages.QuiescenceProbe(round_number):
-                # First: a call that is over by now has counted what it sent.
+                # First: a call finished by now has counted its output.
                 is_free = not self._shared.pending_calls
                 sent, processed, idle = self._driver.counts()
                 report = messages.QuiescenceReport(
@@ -159,12 +158,12 @@ class ControlCore:
             case messages.SampleTuples() | messages.QueryState() as wanted:
                 return self._observe(wanted)
             case messages.Superseded(reason):
-                # Nothing that this process does counts any more, so nothing is worth finishing.
+                # Nothing done by the process counts any more, so nothing is worth finishing.
                 return [InstanceExit(reason)]
         return []
 
     def _observe(self, wanted: messages.SampleTuples | messages.QueryState) -> Out:
-        """Somebody wants to see what the instance sends, or its state."""
+        """A request for a sample of the output, or of the state."""
         if isinstance(wanted, messages.SampleTuples):
             self._shared.call(partial(self._calls.sample, wanted))
         else:
@@ -176,8 +175,8 @@ class ControlCore:
         before, self._addresses = self._addresses, addresses
         replaced = before is not None and is_replaced(before, addresses)
         if replaced:
-            # The new one also asks who we are, unless our registration with one that died was
-            # still on its way; in any case trees are gone.
+            # The new stream manager also asks for identification, unless a registration was still
+            # in transit; in any case trees are lost.
             shared.call_first(partial(self._calls.fail_pending, "Plan"))
         if shared.plan is None or plan.packing != shared.plan.packing:
             self._packed_since = plan.epoch
@@ -186,7 +185,7 @@ class ControlCore:
         shared.plan = plan
         self.pace.follow_size(len(plan.packing.instances))
         if shared.takes_checkpoints:
-            # The main thread gives the driver its epoch, once it has dropped what was before.
+            # The main thread passes the epoch to the driver after dropping older input.
             shared.is_restoring = not self._is_member(plan.restore)
         else:
             # What is emitted by the routes of a packing plan before carries the epoch of then: the
@@ -198,7 +197,7 @@ class ControlCore:
         return self._changed()
 
     def _is_member(self, restore: Restore | None) -> bool:
-        """Whether all have the state to begin with, this process among them."""
+        """Whether all instances have their initial state, the own included."""
         members = None if restore is None else restore.members
         who = self.identity
         return members is not None and members.get(who.task) == who.incarnation
@@ -218,7 +217,7 @@ class ControlCore:
 
     def _register(self) -> messages.RegisterInstance:
         who, predecessor = self.identity, self._predecessor
-        self._predecessor = ""  # said once: whoever hears it reports it
+        self._predecessor = ""  # logged once: the receiver reports the event
         return messages.RegisterInstance(
             task=who.task,
             incarnation=who.incarnation,
@@ -229,7 +228,7 @@ class ControlCore:
         )
 
     def traces(self) -> Out:
-        """A report of what was executed of traced trees, if there was any."""
+        """A report of executed traced trees, if any."""
         executions = self._driver.take_executions()
         if not executions:
             return []
@@ -249,7 +248,7 @@ class ControlCore:
         return out
 
     def report(self, now: float) -> InstanceReport:
-        """What the driver counts, and what is known of the process."""
+        """Counts of the driver, and facts about the process."""
         sent, processed, _ = self._driver.counts()
         return replace(
             self._driver.statistics(),

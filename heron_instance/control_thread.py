@@ -1,8 +1,8 @@
-"""The control thread of an instance: its socket and its clock; core.py decides what it does.
+"""The control thread of an instance: its socket and clock; core.py has the decisions.
 
-It reports numbers and answers the stream manager at once, however long user code takes, so a long
-`process` is "busy" and never "dead". It sends the supervisor its heartbeats, too: if this thread
-stands still nobody can tell the instance anything, and it has to be replaced.
+The thread reports metrics and answers the stream manager at once, however long user code takes,
+so a long `process` is "busy" and never "dead". Heartbeats to the supervisor are sent by the
+thread, too: with a blocked control thread the instance is unreachable, and has to be replaced.
 
 Python lets this thread run 5 ms after its input has come, if the main thread is in user code, and
 as late again after each system call. Live queries are not to wait for that: the main thread looks
@@ -55,7 +55,7 @@ millisecond on an idle machine. Behind that it goes on, and looks again."""
 
 
 class ControlThread(threading.Thread):
-    """Brings the core what arrives on the control connection, and carries out what it decides."""
+    """Passes control messages to the core, and carries out its decisions."""
 
     def __init__(
         self,
@@ -193,8 +193,8 @@ class ControlThread(threading.Thread):
                 self._link.came_up()
 
     def _serve_channels(self, ready: dict[int, int]) -> None:
-        """Take what has arrived; a new stream manager is told at once who this is: else it asks
-        when it hears of us, which may be in some seconds."""
+        """Receive available messages; register at a new stream manager at once: the stream
+        manager would otherwise ask later, possibly after seconds."""
         if self._control.descriptor in ready:
             self._control.flush()
             self._take_input()
@@ -207,7 +207,7 @@ class ControlThread(threading.Thread):
             self._receive(data)
 
     def _receive(self, data: bytes) -> None:
-        """This thread must not die of a message: nobody would send heartbeats any more."""
+        """An invalid message must not end the thread, because heartbeats would stop."""
         try:
             message = message_codec.decode(data)
             instructions = self._core.handle(ControlReceived(message), time.monotonic())

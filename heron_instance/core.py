@@ -61,10 +61,10 @@ from heron_instance.state_queries import StateQueries
 from heron_instance.state_transfer import made_transfer, prepare_update
 
 IDLE_SECS = (0.001, 0.001, 0.001, 0.002, 0.002, 0.004, 0.008, 0.01)
-"""How long a spout that emits nothing is left alone (Storm's SleepSpoutWaitStrategy: 1 ms); a
-source that stays silent is asked a hundred times a second."""
+"""Pause of a spout without output (Storm's SleepSpoutWaitStrategy: 1 ms); a source that stays
+silent is polled a hundred times a second."""
 WAIT_SECS_MAX = 1.0
-"""A wait without anything due ends after this anyway."""
+"""Upper limit of a wait without due work."""
 IDLE_BOLT_WAIT_SECS_MAX = 60.0
 """That of a bolt without input: of two hundred most wait, and a wake-up costs 60 microseconds."""
 TURN_SECS_MIN = 0.001
@@ -77,7 +77,7 @@ _FINISH: Out = (FinishLoop(),)
 
 
 class InstanceCore:
-    """State of one instance: both threads' decisions around one component driver."""
+    """State of one instance: decisions of both threads, around one component driver."""
 
     def __init__(
         self,
@@ -103,15 +103,15 @@ class InstanceCore:
         """Of a bolt: what came and is not processed yet."""
         self._packing = packing
         self._finished_sent: bool | None = False
-        """What the stream manager was told last of whether the spout has finished; None: it is to
-        be told again."""
+        """Last report to the stream manager on whether the spout has finished; None: to be
+        reported again."""
         self._blocked_time = BlockedTime(self._clock)
         self._idle_turns = 0
-        """Turns of the spout in a row that emitted nothing."""
+        """Consecutive spout turns without output."""
         self._first: list[Instruction] = []
         """What to do before the next step of the main loop."""
         self.retrying: RetryingBolt | None = None
-        """What a bolt in a topology that takes checkpoints does about what it raises."""
+        """Handling of a bolt's exceptions in a topology with checkpoints."""
         self._transition_log = TransitionLog()
         self._submitted = topology
         self._environment = environment = replace(
@@ -151,7 +151,7 @@ class InstanceCore:
 
     @property
     def _topology(self) -> TopologySpec:
-        """As it is by the plan: the code of other components may have been changed."""
+        """The component by the plan: code of other components may have changed."""
         return topology_by(self._submitted, self._packing, self.identity.task)
 
     def handle(self, event: Event, now: float) -> Out:
@@ -234,11 +234,11 @@ class InstanceCore:
         return not self.driver.is_amid_state
 
     def _overtake(self) -> Out | None:
-        """Take the barrier that is wanted; if it has not come yet, or calls are under way that it
-        must not divide, what is to be done meanwhile."""
+        """Take the requested barrier; returns other work if the barrier has not arrived, or must
+        not divide calls in progress."""
         if self.driver.is_amid_state and not self._work_on():
             return self._wait(WAIT_SECS_MAX, for_input=False)
-        is_trying = self.retrying is not None and self.retrying.is_trying  # which comes first
+        is_trying = self.retrying is not None and self.retrying.is_trying  # the earlier one
         is_taken = (
             is_trying
             or self._checkpointing is None
@@ -247,12 +247,12 @@ class InstanceCore:
         return None if is_taken and not self._first else self._step(_RECEIVE)
 
     def _is_blocked(self) -> bool:
-        """Whether nothing may be sent now."""
+        """Whether sending is blocked."""
         rests = self.transfer is not None and self.transfer.rests
         return self._blocked_time.lasts(self.shared.may_send and not rests, self.driver.outbox)
 
     def _step(self, last: Out) -> Out:
-        """The next step, after what has to be done before it."""
+        """The next step, after work that takes precedence."""
         if not self._first:
             return last
         out = (*self._first, *last)
@@ -351,18 +351,18 @@ class InstanceCore:
             self._transition_log.record(now, f"finished: {driver.finished}")
 
     def send(self, messages: list[Frames]) -> None:
-        """Put messages on the wire, and with them a report of what was processed meanwhile."""
+        """Send messages, together with a report of processed input."""
         if self._consumed.messages:
             messages = [self._consumed.report(self.shared.epoch, self.identity.task), *messages]
         self._transmit(messages)
 
     def report_consumed(self) -> None:
-        """Send what is buffered, and with it the report: acks are never later."""
+        """Send the buffers together with the report: acks are never later than emits."""
         self.driver.flush()
         self._report_unsent()
 
     def _report_unsent(self) -> None:
-        """A report of its own, if no message carried it."""
+        """Send a separate report if no message carried the report."""
         if self._consumed.messages:
             self.send([])
 
@@ -386,7 +386,7 @@ class InstanceCore:
         self._transition_log.record(now, f"plan {plan.epoch} is taken, after {cause}")
 
     def _fail_pending(self, cause: str) -> None:
-        """The stream manager is a new one, it holds none of our trees."""
+        """The stream manager is new and has none of the instance's trees."""
         self.driver.fail_all()
         self._transition_log.record(self._clock(), f"pending tuples failed, after {cause}")
 
@@ -405,7 +405,7 @@ class InstanceCore:
     # --- checkpoints, in the main thread ------------------------------------------------------
 
     def _made_checkpointing(self) -> Checkpointing | None:
-        """None in a topology that takes no checkpoints."""
+        """None in a topology without checkpoints."""
         load = self._environment.load_state
         if load is None:
             return None
@@ -427,13 +427,13 @@ class InstanceCore:
 
     @property
     def bolt(self) -> BoltDriver:
-        """The driver of a bolt; another one after its object was recreated."""
+        """The driver of a bolt; replaced when the bolt's object is recreated."""
         assert isinstance(self.driver, BoltDriver)
         return self.driver
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there is no component yet, for nobody has said with which state it begins."""
+        """Whether the component does not exist yet, because its initial state is unknown."""
         return self._checkpointing is not None and self._checkpointing.is_waiting
 
     def _prepared(self) -> ComponentDriver:
@@ -469,20 +469,20 @@ class InstanceCore:
         self._first.append(instruction)
 
     def recreate(self, saved: bytes | None) -> None:
-        """Another object of the user's class with this state: nothing is left of the old one."""
+        """Replace the user's object by a new object with the state, without remains of the old."""
         before, who = self.instance, self.identity
-        self._consumed.begun(float("inf"), self._clock())  # what is left comes again
+        self._consumed.begun(float("inf"), self._clock())  # remaining input is replayed
         self._report_unsent()
         self.instance = build(self._topology, self._packing, who.task, self._environment, saved)
         self.driver = self._prepared()
         if saved is not None:
-            # What `initialize` has emitted went ahead of the checkpoint when it ran first.
+            # Emits of `initialize` preceded the checkpoint in the first run.
             self.driver.outbox.discard()
         self.instance.go_on_counting(before)
         self.control.attach(self.driver, self.instance.context.metrics)
 
     def close_component(self) -> None:
-        """The last calls of user code; what it emits in them is only buffered."""
+        """The last calls of user code; emits in them are only buffered."""
         self.instance.close()
 
     def transition_log(self) -> TransitionLog:

@@ -1,7 +1,7 @@
-"""emit, ack and fail in the coroutines of a bolt: what each does is withheld until it has ended.
+"""emit, ack and fail in the coroutines of a bolt: effects are withheld until the coroutine ends.
 
-Which tuple a coroutine is about stands in a context variable, which the tasks and threads that it
-starts (gather, TaskGroup, to_thread) have as well.
+The tuple of a coroutine is in a context variable, inherited by tasks and threads of the
+coroutine (gather, TaskGroup, to_thread).
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from heron_instance.in_flight import BoltInFlight, TakenTuple
 
 
 class Attempt(Struct, eq=False):
-    """One call of `process`: of a tuple that is tried again there are several."""
+    """One call of `process`; a retried tuple has several calls."""
 
     taken: TakenTuple
     began: float
@@ -29,7 +29,7 @@ class Attempt(Struct, eq=False):
 
 
 CURRENT: ContextVar[Attempt | None] = ContextVar("heron_attempt", default=None)
-"""Of the coroutine that runs."""
+"""The call of the current coroutine."""
 
 Emit = Callable[[], None]
 
@@ -58,7 +58,7 @@ class CoroutineCalls:
         route = collector.route_of(stream)
         values = collector.checked(tup, route)
         own = [attempt.taken.tup] if anchors is None else list(anchors)
-        if self._foreign.is_elsewhere:  # a thread would pack at the same time as others
+        if self._foreign.is_elsewhere:  # a thread would pack concurrently with others
             rest = (values, stream, own, direct_task)
             self._withhold(attempt, lambda: collector.emit_general(*rest))
             return None
@@ -96,8 +96,8 @@ class CoroutineCalls:
             )
 
     def do_later(self, call: Callable[[], None], anchors: Any) -> None:
-        """Call when the coroutine that runs has ended well, as what it emits is sent; at once
-        outside of one."""
+        """Call the function when the current coroutine has ended successfully, together with its
+        emits; at once outside of a coroutine."""
         attempt = CURRENT.get()
         if attempt is None or attempt.is_over:
             call()
@@ -108,11 +108,11 @@ class CoroutineCalls:
         self.in_flight.emitted([attempt.taken], emit)
 
     def ack(self, tup: Any) -> None:
-        """It is acked by the end of its coroutine in any case."""
+        """Ignored: the end of the coroutine acks the tuple."""
         self._settle(tup, has_failed=False)
 
     def fail(self, tup: Any) -> None:
-        """It fails when its coroutine ends."""
+        """Fail the tuple when its coroutine ends."""
         self._settle(tup, has_failed=True)
 
     def _settle(self, tup: Any, has_failed: bool) -> None:

@@ -1,7 +1,7 @@
-"""What can happen to an instance, and what it can decide to do (core.py joins them).
+"""Events and instructions of an instance (core.py maps events to instructions).
 
-The main thread brings the events of the main loop and gets its instructions; the control thread
-has events and instructions of its own. `Stopped` may come from any thread.
+The main thread delivers the events of the main loop and carries out its instructions; the
+control thread has its own events and instructions. `Stopped` may come from any thread.
 """
 
 from msgspec import Struct
@@ -25,7 +25,7 @@ class InstanceReceived(Struct):
 
 
 class InputEmpty(Struct, frozen=True):
-    """There is no message to receive."""
+    """No message is available."""
 
 
 # --- of any thread --------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ Event = Turn | InstanceReceived | InputEmpty | Stopped | Connected | ControlRece
 
 
 class Receive(Struct, frozen=True):
-    """Main thread: the next event is InstanceReceived, or InputEmpty if nothing is there."""
+    """Main thread: the next event is InstanceReceived, or InputEmpty without input."""
 
 
 class Wait(Struct, frozen=True):
@@ -85,7 +85,7 @@ class Wake(Struct, frozen=True):
 
 
 class InstanceExit(Struct, frozen=True):
-    """End the process at once, from the control thread: another one has replaced it."""
+    """End the process immediately, from the control thread: a replacement is running."""
 
     reason: str
 
@@ -126,5 +126,5 @@ Instruction = (
 
 
 def name_of(step: Event | Instruction) -> str:
-    """An event or an instruction in a word: its message's class if it has one, or its own."""
+    """Short name of an event or instruction: the class of its message, or its own class."""
     return type(getattr(step, "message", step)).__name__

@@ -1,17 +1,17 @@
-"""Tuples that a bolt has taken and not finished: their order, what they emitted, what is saved.
+"""Tuples received but not finished by a bolt: their order, their emits, and the saved part.
 
     taken ──► under way ──► settled (done or failed) ──► released
                  ▲ │
                  └─┘ emitted: the emit is withheld
 
-An emit of a tuple that is under way is withheld until the tuple is released, so a tuple that is
-not released has sent nothing: it can be run again, after a restore for instance, and counts once.
-An emit that came of several tuples (of a batch) makes them one group, whose tuples are released
-together: otherwise a checkpoint between the acks of a batch would have some of them as done.
+Emits of a tuple in progress are withheld until its release, so an unreleased tuple has sent
+nothing, can be run again (after a restore, for instance), and counts once. An emit of several
+tuples (of a batch) joins them into one group, released together: otherwise a checkpoint between
+the acks of a batch would count part of the batch as done.
 
-What is released at one call is what a checkpoint counts as processed; `unfinished` is what it saves
-and what runs again behind it. Pure: no clock, no user code. Two drivers use it: that of coroutines
-(async_bolt.py) and that of bolts that ack later than they return (later_acks.py).
+Tuples released by a call count as processed in a checkpoint; `unfinished` is saved and runs
+again after a restore. Pure: no clock, no user code. Used by two drivers: coroutines
+(async_bolt.py) and bolts with late acks (later_acks.py).
 """
 
 import dataclasses
@@ -23,11 +23,11 @@ from msgspec import Struct, field
 
 
 class Group(Struct, eq=False):
-    """Tuples that are released together, and what is emitted then."""
+    """Tuples released together, and their emits."""
 
     members: list["TakenTuple"]
     emits: list[tuple[tuple["TakenTuple", ...], Any]] = field(default_factory=list)
-    """(what it came of, the emit), in the order of the emits."""
+    """(source tuples, the emit), in the order of the emits."""
     under_way: int = 1
     """How many of the members are not settled."""
 
@@ -42,14 +42,14 @@ class TakenTuple:
     group: Group = dataclasses.field(init=False)
     is_settled: bool = False
     has_failed: bool = False
-    """What was emitted for it is dropped."""
+    """Drop the emits of the tuple."""
 
     def __post_init__(self) -> None:
         self.group = Group([self])
 
 
 class Released(Struct, frozen=True):
-    """What is to be sent and settled now, in this order."""
+    """Emits to send and tuples to settle now, in order."""
 
     emits: tuple[Any, ...]
     taken: tuple[TakenTuple, ...]
@@ -63,7 +63,7 @@ class BoltInFlight:
         self._is_ordered = is_ordered
         self._number = 0
         self._tuples: dict[int, TakenTuple] = {}
-        """By number, which is the order in which they were taken."""
+        """By number, the order of arrival."""
         self._finished: deque[Group] = deque()
         """Groups without a member under way, in the order in which that came about."""
         self._watermarks: deque[tuple[int, Any]] = deque()
@@ -84,7 +84,7 @@ class BoltInFlight:
         return taken
 
     def emitted(self, of: Sequence[TakenTuple], emit: Any) -> None:
-        """An emit came of these tuples, none of which is released."""
+        """Record an emit of unreleased tuples."""
         group = of[0].group
         for taken in of[1:]:
             if taken.group is not group:
@@ -107,7 +107,7 @@ class BoltInFlight:
         return one
 
     def retried(self, taken: TakenTuple) -> None:
-        """It begins once more: what it has emitted so far counts for nothing."""
+        """Restart a tuple: earlier emits are dropped."""
         taken.group.emits.clear()
 
     def settle(self, taken: TakenTuple, has_failed: bool) -> bool:
@@ -147,8 +147,8 @@ class BoltInFlight:
         self._watermarks.append((self._number, watermark))
 
     def passed(self) -> Any:
-        """The newest watermark before which nothing is in flight any more, once; None if none is
-        new."""
+        """The newest watermark with all earlier tuples finished, returned once; None if
+        unchanged."""
         oldest = next(iter(self._tuples), self._number + 1)
         found = None
         while self._watermarks and self._watermarks[0][0] < oldest:
@@ -156,7 +156,7 @@ class BoltInFlight:
         return found
 
     def unfinished(self) -> list[Any]:
-        """The tuples that are not released, in the order in which they were taken."""
+        """The unreleased tuples, in order of arrival."""
         return [taken.tup for taken in self._tuples.values()]
 
     def validate(self) -> None:

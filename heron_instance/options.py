@@ -26,14 +26,14 @@ class InstanceOptions(Struct, frozen=True):
     task_hooks: tuple[str, ...]
     metrics_interval_secs: float
     message_timeout_secs: float
-    """What is not acked by then has failed; infinity where nothing expires."""
+    """Timeout of unacked tuples; infinity for none."""
     checkpoint_interval_secs: float
-    """Between two times that an instance saves its state by itself."""
+    """Interval of periodic state saves."""
     debug: bool
     exits_on_exception: bool
     stops_on_exception: bool
     retries: RetryPolicy
-    """Of a bolt that raises, in a topology that takes checkpoints."""
+    """Handling of exceptions in a bolt, under checkpoints."""
     state_backend: str
     async_capacity: int
     """Coroutines of a bolt at a time."""

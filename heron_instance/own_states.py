@@ -1,4 +1,4 @@
-"""An instance's own copies of its saved states: whoever survives a failure needs no store."""
+"""An instance's own copies of saved states: a surviving process needs no store."""
 
 from collections.abc import Callable
 
@@ -24,18 +24,18 @@ class OwnStates:
         self._completed = 0
 
     def begin(self, checkpoint: int) -> bool:
-        """A checkpoint is triggered; False if it was before: one that is repeated, or late."""
+        """A checkpoint is triggered; False if repeated or late."""
         is_new = checkpoint > self.begun
         self.begun = max(checkpoint, self.begun)
         return is_new
 
     def keep(self, checkpoint: int, state: StateBytes) -> None:
-        """This one was saved just now."""
+        """A state was saved."""
         self._by_checkpoint[checkpoint] = state
 
     def completed(self, checkpoint: int) -> bool:
-        """Nothing older will be restored, unless this one cannot be read elsewhere; False if
-        that was known, or this process has not saved it."""
+        """Older states are obsolete, unless the checkpoint is unreadable elsewhere; False if
+        known before, or not saved by the process."""
         is_new = self._completed < checkpoint <= self.begun
         if is_new:
             self._completed = checkpoint
@@ -49,10 +49,9 @@ class OwnStates:
     def restore(
         self, checkpoint: int, share: RestoreShare
     ) -> tuple[bytes | None, list[PreviousInput]]:
-        """The state of a checkpoint, made of those of `share`, and the input that is to be
-        processed first: that of one task, or of several of which it is divided. No state for
-        checkpoint 0, and if there is none in it: a savepoint knows nothing of a component that is
-        new. HeronError if it cannot be had."""
+        """The state of a checkpoint, built from `share`, and input to be processed first: of one
+        task, or of several tasks whose state is redistributed. Empty for checkpoint 0, and for a
+        component new since the savepoint. HeronError if unavailable."""
         own = self._by_checkpoint.get(checkpoint)
         self._by_checkpoint = {} if own is None else {checkpoint: own}
         if not checkpoint:

@@ -1,8 +1,8 @@
-"""State in a topology that runs at least once: each instance saves its own, now and then.
+"""State under at-least-once delivery: each instance saves its state periodically.
 
-No barrier joins these states to one moment of the topology. A bolt's is what it is when it is due.
-A spout's counts only when all that it had emitted until then is acked: else its successor would go
-on behind tuples that nobody has processed, and nobody would emit them again.
+The states are not aligned to one moment of the topology. A bolt's state is saved when due. A
+spout's state is valid only after all earlier emits are acked: otherwise a successor would skip
+unprocessed tuples, which would be lost.
 """
 
 from collections.abc import Callable, Set
@@ -41,16 +41,16 @@ class PeriodicSaving:
         self._interval_secs = interval_secs
         self._next_at = now + interval_secs
         self._waiting: tuple[int, StateBytes] | None = None
-        """A spout's, that waits for the acks of what it covers."""
+        """A spout's state that waits for the acks of covered tuples."""
         self._roots: Set[int] = _NOTHING
-        """What these are."""
+        """Roots of the covered tuples."""
         self._failed = 0
         """How many tuples had failed when it was taken."""
         self._awaited: tuple[int, Callable[[str], None]] | None = None
-        """The number of the state that somebody waits for, and who is told why it is not saved."""
+        """Number of the requested state, and the receiver of a failure reason."""
         self.rests = False
-        """This process is in no plan yet, or an update may end it: its successor is not to begin
-        with this."""
+        """The process is not in a plan yet, or may be ended by an update: a successor must not
+        start from its state."""
 
     def is_due(self, now: float) -> bool:
         """Whether there is something to do; from any thread."""
@@ -70,7 +70,7 @@ class PeriodicSaving:
         driver, waiting = self._host.driver, self._waiting
         assert isinstance(driver, SpoutDriver)
         if driver.metrics.failed != self._failed:
-            self._waiting = None  # it will be emitted again, which this state knows nothing of
+            self._waiting = None  # replayed later, which the state does not include
         elif waiting is not None and not self._roots & driver.collector.pending.keys():
             self._waiting = None
             self._host.enqueue(SaveState(*waiting))
@@ -87,7 +87,7 @@ class PeriodicSaving:
             self._host.enqueue(SaveState(*taken))
 
     def next_number(self) -> int:
-        """One that no state of this task had before."""
+        """A number not used by earlier states of the task."""
         self._number += 1
         return self._number
 
@@ -137,7 +137,7 @@ class PeriodicSaving:
 def made_saving(
     host: PeriodicSavingHost, newest: NewestStateStore | None, now: float
 ) -> PeriodicSaving | None:
-    """None of a component that does not save its state by itself."""
+    """None for a component without periodic saves."""
     if newest is None or not host.instance.saves_itself:
         return None
     return PeriodicSaving(host, newest, host.driver.options.checkpoint_interval_secs, now)

@@ -22,7 +22,7 @@ from heron_instance.shared_state import SharedState
 REASON_MAX = 300
 """Characters of what was raised, for people to read."""
 AWAIT_SECS = 1.0
-"""Between two looks whether the topology has been restored; the plan itself wakes whoever waits."""
+"""Poll interval for a restored topology; the plan itself wakes waiting threads."""
 
 
 class RetryHost(attempts.Host, Protocol):
@@ -41,20 +41,19 @@ class RetryHost(attempts.Host, Protocol):
 
 
 class RetryingBolt:
-    """One bolt that undoes what it did before it raised."""
+    """One bolt with undo of calls that raise."""
 
     def __init__(self, host: RetryHost, clock: Callable[[], float]) -> None:
         self._host = host
         self._clock = clock
         self._attempts: Attempts | None = None
         self._ask_at: float | None = None
-        """When the others are to be restored with this one; None if they are not to, or have
-        been."""
+        """Time of the restore of the topology; None if not needed, or done."""
         self._raised: UserCodeRaised | None = None
-        """Why we wait for that; None if we do not."""
+        """Reason for waiting; None if not waiting."""
 
     def raised(self, raised: UserCodeRaised) -> None:
-        """Nothing that it has done since the newest checkpoint counts from here on."""
+        """Effects since the newest checkpoint are void."""
         driver, attempts = self._host.bolt, self._attempts
         if self._raised is None and attempts is not None and attempts.abandons(raised):
             driver.abandon_call(raised.where, fault_of(raised.__cause__))
@@ -83,7 +82,7 @@ class RetryingBolt:
         return kind_of(instance.adapter, self._host.bolt.options.state_backend)
 
     def checkpoint_completed(self) -> None:
-        """All that came before it will never come again."""
+        """Earlier input is final and never replayed."""
         if self._attempts is not None:
             self._attempts.checkpoint_completed()
         self._host.bolt.checkpoint_completed()
@@ -91,7 +90,7 @@ class RetryingBolt:
     # --- the main loop ------------------------------------------------------------------------
 
     def _await_restore(self, raised: UserCodeRaised, now: float) -> float:
-        """Ask for it when it is time; how many seconds to wait."""
+        """Request the restore when due; returns the seconds to wait."""
         if self._ask_at is None:
             return AWAIT_SECS
         if now < self._ask_at:
@@ -103,15 +102,14 @@ class RetryingBolt:
         return AWAIT_SECS
 
     def advance(self, shared: SharedState) -> float | None:
-        """The next attempt, if one is due: seconds until then, 0 if it was made; None if there is
-        nothing to try."""
+        """Make a due attempt: seconds until the next, 0 if made; None without anything to retry."""
         if self._raised is not None:
             return self._await_restore(self._raised, self._clock())
         attempts = self._attempts
         if attempts is None:
             return None
         if attempts.holds and not shared.active:
-            # What waits for a checkpoint, new code for instance, need not wait for this tuple.
+            # Operations that wait for a checkpoint, such as new code, need not wait for the tuple.
             self.raised(
                 UserCodeRaised(attempts.where, "it is not processed, and the topology pauses")
             )

@@ -69,18 +69,18 @@ _INPUT_EMPTY = InputEmpty()
 
 
 class InstanceArguments(Struct, frozen=True):
-    """Which instance a process is, and where its stream manager listens."""
+    """Identity of the instance, and the address of its stream manager."""
 
     task: int
     socket_path: str
     checkpoint_store: str = ""
     """URL of where states are kept, in a topology whose state is saved."""
     run: str = ""
-    """Tells this run of the topology from others of its name."""
+    """Id of the run, unique among topologies of an equal name."""
     states_key: bytes = b""
-    """Signs its states; empty: they are not signed."""
+    """Key for signing states; empty: unsigned."""
     begins_run: bool = False
-    """The store was away when the run began: nothing is there that says so."""
+    """Whether the store was unavailable at the start of the run, and so has no record."""
     awaits_run: bool = False
     """The topology master's container says there that the run has begun, perhaps in a moment."""
 
@@ -101,8 +101,8 @@ class InstanceServer:
         arguments: InstanceArguments,
         link: SupervisorLink,
     ) -> None:
-        """`link` says how the processes before this one have ended, and when the next one starts if
-        this one cannot begin."""
+        """`link`: ends of the previous processes, and the start of the next process if the
+        present one cannot start."""
         predecessor = link.predecessor
         if link.outlook:
             predecessor = f"{predecessor} ({link.outlook})"
@@ -121,7 +121,7 @@ class InstanceServer:
         self._poller = select.poll()
         self._poller.register(self._waker.readable, select.POLLIN)
         self._polled = -1
-        """The descriptor of the data that is polled as well; negative: none."""
+        """Descriptor of the data connection, polled as well; negative: none."""
         self._waker_poller = select.poll()
         self._waker_poller.register(self._waker.readable, select.POLLIN)
         self._shared = SharedState()
@@ -166,7 +166,7 @@ class InstanceServer:
             self._records = StoredRunRecords(opened, topology.name, arguments.run, marker)
 
     def _begin_saving(self) -> SavingThread | None:
-        """The thread that writes states; None where there is none to write."""
+        """The thread that writes states; None without states."""
         saving = self._core.saving
         if self._states is not None:
             self._states.tell = self._control_thread.send
@@ -182,7 +182,7 @@ class InstanceServer:
         return thread
 
     def _begin_moving(self) -> SavingThread | None:
-        """The thread that writes states for updates; None where they take checkpoints."""
+        """The thread that writes states for updates; None under checkpoints."""
         moved, transfer = self._moved, self._core.transfer
         if moved is None or transfer is None:
             return None
@@ -231,7 +231,7 @@ class InstanceServer:
             if self._copies is not None:
                 self._copies.remove()
         finally:
-            # What was sent and counted leaves the process, however it ends.
+            # Output sent and counted leaves the process, however it ends.
             self._control_thread.finish(CLOSE_LINGER_SECS)
             self._data.close(CLOSE_LINGER_SECS)
         return 0
@@ -247,7 +247,7 @@ class InstanceServer:
             raise
 
     def _save_last(self) -> None:
-        """Whoever replaces a process that has ended in good order goes on where it was."""
+        """The replacement of a process that ended gracefully continues at its position."""
         saving, newest = self._core.saving, self._newest
         if saving is not None and newest is not None:
             last = saving.last()
@@ -378,9 +378,9 @@ def _failure(who: Identity, error: BaseException, outlook: str) -> messages.Inst
 def run(
     topology: TopologySpec, packing: PackingPlan, arguments: InstanceArguments, link: SupervisorLink
 ) -> int:
-    """The instance of one task until it is told to end; returns the exit code.
+    """Run the instance of one task until the end; returns the exit code.
 
-    What the user's class raises when it is loaded or initialised passes through.
+    Propagates exceptions of loading or initialising the user's class.
     """
     liveness_secs = keys.seconds(keys.with_defaults(topology.config), keys.LIVENESS_TIMEOUT_SECS)
     heartbeat_secs = liveness_secs / HEARTBEATS_IN_LIVENESS_TIMEOUT

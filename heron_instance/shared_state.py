@@ -14,9 +14,9 @@ class SharedState:
 
     def __init__(self) -> None:
         self.epoch = 0
-        """Of the newest plan; 0 while there is none."""
+        """Epoch of the newest plan; 0 without a plan."""
         self.plan: PhysicalPlan | None = None
-        """The newest physical plan; None while there is none."""
+        """The newest physical plan, or None."""
         self.active = False
         """Whether the topology runs, by the newest plan."""
         self.paused = False
@@ -45,8 +45,8 @@ class SharedState:
         self.answered = 0
         """How many of them the main thread has made; written by the main thread."""
         self.questions = 0
-        """Calls so far that come between two tuples of the message under way. Written by whoever
-        asks, and while it goes on by the main thread."""
+        """Number of calls made between two tuples of the current message. Written by the
+        requesting thread, and during the call by the main thread."""
         self.questions_taken = 0
         """How many of them the main thread has made; written by the main thread."""
         self.may_send = False
@@ -56,8 +56,8 @@ class SharedState:
         """Calls for the main thread, in order; any thread appends, the main thread takes."""
 
     def update(self) -> None:
-        """After a change of the flags, by whoever changed them: another thread may be at it, or the
-        signal handler, so that what is written here may be outdated already."""
+        """Notify after a change of the flags. Another thread or the signal handler may change
+        them concurrently, so the written value may already be outdated."""
         while True:
             allowed, overtaken = self._allows_sending, self._is_barrier_wanted
             self.may_send, self.is_overtaken = allowed, overtaken
@@ -67,15 +67,15 @@ class SharedState:
     @property
     def _is_barrier_wanted(self) -> bool:
         epoch, checkpoint = self.wanted
-        # Of a plan before nobody waits for it any more, and as long as not all have their state
-        # there is none.
+        # Requests of an earlier plan are obsolete, and until all instances have their state none is
+        # valid.
         return epoch == self.epoch and checkpoint > self.barrier_taken and not self.is_restoring
 
     @property
     def is_called(self) -> bool:
-        """Whether the main thread is to make a call (to take a plan, or to save its state for an
-        update) before it goes on with its input. What back-pressure holds amid a call of user code
-        is sent then, so that this one returns. Where checkpoints are taken, barriers see to it."""
+        """Whether the main thread must make a call (take a plan, or save its state for an
+        update) before further input. Output held by back-pressure within user code is then sent,
+        so that the call returns. Under checkpoints, barriers have the same effect."""
         return self.answered < self.asked and not self.takes_checkpoints
 
     @property
@@ -96,8 +96,8 @@ class SharedState:
     @property
     def _allows_sending(self) -> bool:
         if self._is_restoring:
-            # A send that is held in the middle of a call has to return, so that the main thread can
-            # drop all of that; its messages carry the epoch before, and nobody takes them.
+            # A blocked send within a call must return, so that the main thread can drop the output;
+            # its messages carry the previous epoch and are ignored.
             return True
         is_blocked = self.paused and not (self._is_barrier_wanted or self.is_called)
         return self.stopping or (self.epoch > 0 and not is_blocked and not self.is_restoring)
@@ -136,12 +136,12 @@ class SharedState:
         self.questions += 1
 
     def run_pending_calls(self) -> None:
-        """In the main thread: make the calls that wait; those that they ask for come next time, so
-        that the main loop does its other work in between (whoever asks also wakes it)."""
+        """In the main thread: make the pending calls; calls requested by them wait for the next
+        round, so that the main loop does other work in between (a request also wakes the loop)."""
         asked, self.questions_taken = self.asked, self.questions
         try:
             for _ in range(len(self.pending_calls)):
-                # Until it has returned it is pending: who is asked whether it is idle is not.
+                # Pending until returned, so that the process does not report itself as idle.
                 try:
                     self.pending_calls[0]()
                 finally:

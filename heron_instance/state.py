@@ -1,6 +1,6 @@
-"""The state of one component, as the engine sees it: bytes at a barrier, and back.
+"""The state of one component as seen by the engine: serialised at a barrier, and restored.
 
-What a component keeps in it is the matter of `heron_api.state`, and what makes it that of
+The content of the state is defined by `heron_api.state`, the object by
 `heron_api.state.binding`.
 """
 
@@ -29,20 +29,19 @@ class InstanceState(Protocol):
         """The tuples in flight are part of the next snapshot, in place of those before."""
 
     def take_in_flight(self) -> list[Item]:
-        """Those that were restored, which run again; the state has them no more."""
+        """Restored tuples to be processed again; the call removes them from the state."""
 
     def reader(self, name: str) -> StateReader:
-        """A state by its name, to be read as it is now; UnknownState or OtherKind for a name that
-        cannot be read."""
+        """A read-only view of a named state; UnknownState or OtherKind for an unreadable name."""
 
     def snapshot(self) -> bytes:
         """The state between two tuples; StateError if it cannot be saved."""
 
     def deferred_snapshot(self) -> StateBytes:
-        """The same for a checkpoint store, whose thread makes what takes long of it."""
+        """The snapshot for a checkpoint store, whose thread does the expensive part."""
 
     def restore(self, data: bytes) -> None:
-        """Take a state that `snapshot` has made, before the component is given anything."""
+        """Restore a `snapshot`, before the component receives any input."""
 
     def close(self) -> None:
         """The component has ended."""

@@ -1,7 +1,7 @@
-"""Questions about the instance's state, answered in the main thread between two tuples.
+"""Queries of the instance's state, answered in the main thread between two tuples.
 
-A question about one key takes microseconds. One about many is answered in steps, between which the
-component goes on with its input: it may have a million keys.
+A query for one key takes microseconds. A query over many keys is answered in steps, and the
+component processes input between them: the state may have a million keys.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ REASON_CHARACTERS_MAX = 500
 
 
 class StateQueriesHost(Protocol):
-    """What is needed of the instance's core; the component changes when it starts again."""
+    """Required parts of the instance's core; the component changes on a restart."""
 
     identity: Identity
     instance: ReadyInstance
@@ -37,14 +37,14 @@ class StateQueriesHost(Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there is no component yet."""
+        """Whether the component does not exist yet."""
 
     def enqueue(self, instruction: Instruction) -> None:
         """Carry this out before the next step of the main loop."""
 
 
 class TooLarge(HeronError):
-    """The answer is above the limit of whoever asks."""
+    """The answer exceeds the requested limit."""
 
 
 class StateQueries:
@@ -97,7 +97,7 @@ class StateQueries:
         self._answer(query, [] if value is ABSENT else [entry_of(key, value)])
 
     def _advance(self, scan: KeyScan, instance: ReadyInstance, query: QueryState) -> None:
-        """One step of a scan; the next one comes between two other tuples."""
+        """One step of a scan; the next step runs between two later tuples."""
         if self._host.instance is not instance:  # its backend is closed
             self._tell(query, QueryOutcome.RESTARTING)
             return

@@ -39,7 +39,7 @@ NOT_SAVED = "it cannot be serialised (the log of the instance says why)"
 REASON_MAX = 500
 """Characters of why a state cannot be had, for people to read."""
 RETRY_SECS = 1.0
-"""A state that cannot be had, and without which there is no going on, is looked for again."""
+"""Retry interval for a required state that is unavailable."""
 
 LoadMoved = Callable[[int, int], bytes]
 """The state that a task has saved for an update, given the update's number and the task; HeronError
@@ -61,11 +61,11 @@ class StateTransferHost(Protocol):
         """The last calls of user code."""
 
     def recreate(self, saved: bytes | None) -> None:
-        """Another object of the user's class, with this state, in place of the one there is."""
+        """Replace the user's object by a new object with the state."""
 
 
 class StateTransfer:
-    """What an instance saves for an update, and what it begins with after it."""
+    """State saved by an instance for an update, and its state after the update."""
 
     def __init__(self, host: StateTransferHost, load: LoadMoved, saves_itself: bool) -> None:
         """`saves_itself`: whether states are saved periodically besides, so that one which gets its

@@ -18,10 +18,10 @@ class AckResults:
     def __init__(self, state: ContainerState) -> None:
         self._state = state
         self._unsent: dict[int, dict[FrameKind, array[int]]] = {}
-        """How roots of a spout failed that it has not been notified of: it is not registered yet,
-        or works on what it was notified of before. Those that are done are with their trees."""
+        """Failed roots of a spout not yet notified of them: the spout is unregistered, or still
+        processes the previous notification. Completed roots remain with their trees."""
         self.settled: set[int] = state.forwarder.settled
-        """The spouts with trees that are done, of which they have not been notified."""
+        """Spouts with completed trees, to be notified."""
         self._next_rotation: float | None = None
 
     def acked(self, spout: int, pairs: "array[int]") -> None:
@@ -36,12 +36,12 @@ class AckResults:
         self._notify(FrameKind.FAILED, spout, self._state.trees[spout].fail(roots))
 
     def fail_all(self) -> None:
-        """Give all trees up: nobody knows which of them miss something."""
+        """Fail all trees: any of them may be incomplete."""
         for task, trees in self._state.trees.items():
             self._notify(FrameKind.FAILED, task, trees.clear())
 
     def rotate(self) -> None:
-        """Let expire what has had its time."""
+        """Expire overdue trees."""
         now, options = self._state.now, self._state.options
         if options.message_timeout_secs is None:
             return
@@ -58,7 +58,7 @@ class AckResults:
             self._unsent.setdefault(task, {}).setdefault(kind, array("Q")).extend(roots)
 
     def send(self, out: Out) -> None:
-        """Notify each spout that has processed what it was notified of before."""
+        """Notify each spout that has processed its previous notification."""
         for task in self._unsent.keys() | self.settled:
             queue = self._state.queues[task]
             if queue.incarnation is None or not queue.is_open:

@@ -1,12 +1,12 @@
-"""The book of back-pressure: which causes stand, and which local instances they pause.
+"""Record of back-pressure: current causes, and the local instances paused by them.
 
-A cause is a task for which some queue passed its high-water mark, here or at another stream
-manager. It pauses the local instances that send into that task's component, and nobody else: their
-own queues then fill and become causes in turn, up to the spouts, each step only when needed. An
-instance runs again when its last cause is lifted.
+A cause is a task with a queue above its high-water mark, here or at another stream manager. A
+cause pauses only the local instances that send to the task's component: their own queues then
+fill and become causes in turn, up to the spouts, each step only when needed. An instance resumes
+when its last cause is lifted.
 
-A component that is itself fed by the cause (a cycle) is never paused by it: it would wait for
-itself. Who feeds the cycle from outside is, wherever it does, so the cycle drains (upstream.py).
+A component fed by the cause (a cycle) is never paused by the cause: it would wait for itself.
+Components that feed the cycle from outside are paused, so the cycle drains (upstream.py).
 """
 
 from collections import deque
@@ -36,12 +36,12 @@ class QueueOrigin(NamedTuple):
     announcer: int
     """The container whose stream manager holds the queue."""
     queue: int = 0
-    """Of our own queues: the container that it leads to, which is ours for those of instances. 0
-    for the queues of others, who do not say which one it is."""
+    """For a local queue: the target container, or the own container for queues of instances. 0
+    for queues of other stream managers, which do not report the target."""
 
 
 Cause = tuple[QueueOrigin, int]
-"""The queue, and the task that it names."""
+"""The queue, and the task named by the queue."""
 
 
 class Pauses(Struct):
@@ -54,7 +54,7 @@ class Pauses(Struct):
     seen: float | None = None
     """When the first process of the task came; None: not yet."""
     samples: deque[tuple[float, float]] = field(default_factory=deque)
-    """When it was looked at, and for how long it had been paused by then: those of the window."""
+    """Time of a sample and total pause by then, for samples in the window."""
 
     def this_secs(self, now: float) -> float:
         """Paused for so long without a break until now."""
@@ -92,7 +92,7 @@ class Pauses(Struct):
         return PauseStatistics(causes, self.secs(now), self.this_secs(now), self.share(now))
 
     def add(self, cause: Cause, now: float) -> bool:
-        """One more cause; whether it is the first."""
+        """Add a cause; whether it is the first."""
         is_first = not self.causes
         if is_first:
             self.since = now
@@ -100,7 +100,7 @@ class Pauses(Struct):
         return is_first
 
     def remove(self, causes: Set[Cause], now: float) -> bool:
-        """Some causes are lifted; whether that were the last ones."""
+        """Remove causes; whether the last ones are removed."""
         if not self.causes & causes:
             return False
         self.causes -= causes
@@ -111,7 +111,7 @@ class Pauses(Struct):
 
 
 class BackPressure:
-    """Causes, ours and those of other stream managers, and the local instances that they pause."""
+    """Causes, local and remote, and the local instances paused by them."""
 
     def __init__(
         self, topology: TopologySpec, packing: PackingPlan, container: int, mode: str = STAGE
@@ -124,7 +124,7 @@ class BackPressure:
         self._pauses: dict[int, Pauses] = {}
         """Of the local instances. Their causes follow from `_causes`."""
         self._paused_by: dict[int, list[int]] = {}
-        """task -> the local instances that pause when it is a cause."""
+        """task -> local instances paused when the task is a cause."""
         self._assign(packing)
 
     def _assign(self, packing: PackingPlan) -> None:
@@ -164,12 +164,12 @@ class BackPressure:
         return self._lift({(origin, task) for task in tasks}, now)
 
     def forget(self, announcer: int, now: float) -> list[int]:
-        """A stream manager is gone, and its queues with it; returns who may run again."""
+        """Remove the queues of a failed stream manager; returns resumed instances."""
         return self._lift({cause for cause in self._all() if cause[0].announcer == announcer}, now)
 
     def apply_packing(self, packing: PackingPlan, now: float) -> list[int]:
-        """The topology is scaled: causes that are gone are lifted; returns who may run again. Who
-        is new here is paused by those that stand when it registers."""
+        """After a rescale: lift the causes of removed tasks; returns resumed instances. New
+        instances are paused by existing causes when they register."""
         containers = {each.id for each in packing.containers}
         gone = {
             (origin, task)
@@ -221,7 +221,7 @@ class BackPressure:
         return self._pauses[task].secs(now)
 
     def statistics(self, now: float) -> dict[int, PauseStatistics]:
-        """local instance -> its pauses, if it ever was paused."""
+        """local instance -> its pauses, if ever paused."""
         return {
             task: pauses.statistics(now)
             for task, pauses in self._pauses.items()
@@ -229,7 +229,7 @@ class BackPressure:
         }
 
     def validate(self, now: float, containers: Set[int]) -> None:
-        """AssertionError unless the pauses are those that follow from the causes."""
+        """AssertionError unless the pauses follow from the causes."""
         assert all(self._causes.values()), "a queue that names nothing has an entry"
         causes = set(self._all())
         for origin, task in causes:

@@ -1,27 +1,25 @@
-"""How long an instance needs for a tuple, by its own reports.
+"""Processing time per tuple of an instance, from its own reports.
 
-A queue is too long when its instance needs too much time for it: Flink's buffer debloating
-(FLIP-183). In bytes alone, small tuples before a slow bolt are hours of work. What counts is how
-long user code takes, and how long back-pressure holds the instance meanwhile: what waits for an
-instance that is paused is as old as what waits for a slow one. How long a process waits for a core
-does not count: on a machine with too few of them all queues are old, and to send less would only
-make messages smaller.
+A queue is too long when its instance needs too much time to process the queue: Flink's buffer
+debloating (FLIP-183). Measured in bytes alone, small tuples before a slow bolt are hours of
+work. The time consists of user code and of pauses by back-pressure: tuples wait equally long for
+a paused instance and for a slow one. Waiting for a core is excluded: on an overloaded machine
+all queues are old, and shorter queues would only make messages smaller.
 
-Of two averages the longer one is believed. In the newest, a few tuples that took long count at
-once, whatever a million quick ones took before them; in the other all time counts alike, so that a
-bolt that is slow now and then is not held for quick in between.
+The longer of two averages is used. The first weights recent work, so a few slow tuples count at
+once despite a million fast ones before; the second weights all work alike, so an occasionally
+slow bolt is not taken for a fast one in between.
 """
 
 WEIGHT_TUPLES = 32
 """A report of so many tuples counts as much as all before it."""
 FADE_SECS = 0.1
-"""So much time of work counts as much as all before it: some pauses of a busy machine are in it,
-and a bolt that has become quick again is known for it soon."""
+"""Work time that weighs as much as all earlier work: long enough to average pauses of a busy
+machine, short enough to detect a bolt that has become fast."""
 QUICK_SECS = 0.001
-"""For a tuple: who needs less is done with a small message before a report of it could arrive."""
+"""Per tuple: a faster instance finishes a small message before its report could arrive."""
 LONG_CALL_SECS = 1.0
-"""Who reports nothing for longer works on something slow; what comes before may be the wait for a
-core."""
+"""Report gap that indicates a slow call; a shorter gap may be a wait for a core."""
 
 
 class ConsumerRate:
@@ -33,10 +31,10 @@ class ConsumerRate:
         self._newest_secs: float | None = None
         """For a tuple, by the newest reports; None before the first."""
         self._faded_secs = 0.0
-        """Of work, in which what is long ago fades, and the tuples of that time."""
+        """Exponentially weighted work time and tuples."""
         self._faded_tuples = 0.0
         self._busy_since: float | None = None
-        """When the instance was handed something, or last reported; None: it has nothing."""
+        """Time of the last delivery or report; None: the instance has no input."""
 
     @property
     def is_known(self) -> bool:
@@ -45,7 +43,7 @@ class ConsumerRate:
 
     @property
     def is_quick(self) -> bool:
-        """Whether its reports say that it needs very little time for a tuple."""
+        """Whether reports show a very short time per tuple."""
         return self.is_known and self._known_secs < QUICK_SECS
 
     def handed(self, now: float) -> None:
@@ -56,8 +54,8 @@ class ConsumerRate:
     def processed(
         self, tuples: int, busy_secs: float, is_busy: bool, now: float, paused_secs: float = 0.0
     ) -> None:
-        """It reports that some tuples took it so long, and has more messages or not; since its last
-        report back-pressure has held it for `paused_secs`."""
+        """The instance reports processed tuples with their time, and whether input remains;
+        back-pressure has paused the instance for `paused_secs` since its last report."""
         if tuples:
             self._take(tuples, max(busy_secs, self._wall_secs(busy_secs + paused_secs, now)))
         self._busy_since = now if is_busy else None
@@ -81,11 +79,11 @@ class ConsumerRate:
         return max(self._newest_secs or 0.0, self._faded_secs / self._faded_tuples)
 
     def replaced(self) -> None:
-        """Another process serves the task: it has been handed nothing."""
+        """A new process serves the task, without input so far."""
         self._busy_since = None
 
     def secs_per_tuple(self, handed: int, now: float) -> float:
-        """Seconds for a tuple; `handed`: those that the instance has and has not reported."""
+        """Seconds per tuple; `handed`: tuples delivered and not reported."""
         silent_secs = 0.0 if self._busy_since is None else now - self._busy_since
         call_secs = max(0.0, silent_secs - LONG_CALL_SECS)
         return max(self._known_secs, call_secs / max(1, handed))

@@ -1,8 +1,8 @@
-"""What the parts of a stream manager share: the plan, and what is kept for whom.
+"""State shared by the parts of a stream manager: the plan, queues and trees.
 
-Queues and trees of the instances here and queues towards the other containers follow from the
-packing plan, and change in place when the topology is scaled: what stays keeps its queue, its trees
-and its connection.
+Queues and trees of local instances, and queues to other containers, follow from the packing
+plan, and are updated in place on a rescale: unchanged instances keep queue, trees and
+connection.
 """
 
 from msgspec import Struct
@@ -38,13 +38,13 @@ class PackingChange(Struct, frozen=True):
     removed: frozenset[int]
     """Tasks that were served here and are not any more."""
     lost: list[Frames]
-    """Messages that were on their way to them, or to containers that are gone."""
+    """Messages in transit to removed instances or containers."""
     new_peers: frozenset[int]
     gone_peers: frozenset[int]
 
 
 class ContainerState:
-    """The instances of one container, and the way to all others."""
+    """The instances of one container, and the routes to all others."""
 
     def __init__(
         self,
@@ -62,29 +62,29 @@ class ContainerState:
         self.epoch = 0
         """Of the physical plan; our own messages carry it. Set with each plan."""
         self.fence = NO_EPOCH if options.checkpoints else 0
-        """Batches of plans before this epoch are leftovers of processes that are gone. With
-        checkpoints nothing passes before our first plan: what our predecessor had is lost, and a
-        barrier that came behind it would complete a checkpoint without it."""
+        """Batches of earlier epochs are leftovers of removed processes. Under checkpoints input
+        is blocked until the first plan: the predecessor's data is lost, and a later barrier
+        would complete a checkpoint without the data."""
         self.packing = packing
         self.queues: dict[int, InstanceQueue] = {}
         """Of the instances here, by task."""
         self.trees: dict[int, Trees] = {}
         """Of the spouts here, by task."""
         self.previous: dict[int, InstanceQueue] = {}
-        """Tasks that were here before the topology was scaled: they may send until they end."""
+        """Tasks removed by a rescale: they may send until they end."""
         self.peers: dict[int, PeerQueue] = {}
         """container -> the queue towards its stream manager."""
         self.incoming: dict[int, Incoming] = {}
-        """container -> what its stream manager sends us; it may do so before we know its plan, and
-        go on after a plan without it that was aborted."""
+        """container -> receiving direction of its link; its stream manager may send before its
+        plan is known here, and after an aborted plan without the container."""
         self.touched_tasks: set[int] = set()
         """Tasks here for which something came, or that have processed something, since `send`."""
         self.due_tasks: set[int] = set()
         """Tasks here for which enough has come to be looked at before `send`."""
         self.touched_peers: set[int] = set()
-        """Containers for which something has come since they were looked at."""
+        """Containers with new input since the last turn."""
         self.forwarder = Forwarder(set())
-        """What takes batches and acks that only have to be put where they belong."""
+        """Fast path of batches and acks that need only forwarding."""
         self.pressure_limits = PressureLimits(
             options.high_water_bytes, options.high_water_tuples, options.target_secs
         )
@@ -108,7 +108,7 @@ class ContainerState:
         return packing.topology_of(self._submitted)
 
     def container_of(self, task: int) -> int | None:
-        """Where a task is; None if there is no such task."""
+        """Container of a task; None for an unknown task."""
         return self.packing.container_of.get(task)
 
     def count_forwarded(self, batches: int, tuples: int) -> None:
@@ -122,13 +122,13 @@ class ContainerState:
         self.transition_log.record(self.now, " ".join(words))
 
     def send_control(self, task: int, message: ToInstance, out: list[events.Instruction]) -> None:
-        """A control message for the process that serves a local task, if there is one."""
+        """A control message for the process of a local task, if connected."""
         incarnation = self.queues[task].incarnation
         if incarnation is not None:
             out.append(events.ToLocalControl(task, incarnation, message))
 
     def refuse(self, task: int, incarnation: int, out: list[events.Instruction]) -> None:
-        """Have a process end: a later one serves its task."""
+        """Request the end of a process: a later process serves its task."""
         self.counters["superseded"] += 1
         refusal = Superseded(f"task {task} is served by another process now")
         out.append(events.ToLocalControl(task, incarnation, refusal))
@@ -138,8 +138,8 @@ class ContainerState:
         return self.incoming.setdefault(container, Incoming())
 
     def to_peer(self, container: int, message: Numbered | None, probe: int = 0) -> events.ToPeer:
-        """A message for another stream manager, or None for a link frame alone. It acknowledges
-        what has come from there."""
+        """A message for another stream manager, or None for a link frame alone. The frame
+        acknowledges the peer's messages."""
         number = 0 if message is None else message.number
         incoming = self.incoming_of(container)
         flags = links.GAP if incoming.is_gap else links.NONE
@@ -160,7 +160,7 @@ class ContainerState:
         self.forwarder.spouts = self.trees
 
     def _ways(self) -> dict[int, MessageQueue]:
-        """Task -> the queue that a batch for it joins, unless back-pressure may drop it."""
+        """Task -> queue for a batch to the task, unless back-pressure may drop the batch."""
         if self.options.backpressure == DROP:
             return {}
         ways = {task: queue.waiting for task, queue in self.queues.items()}

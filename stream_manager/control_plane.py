@@ -29,7 +29,7 @@ ForSome = (
     | messages.SaveForUpdate
     | messages.DeferFails
 )
-"""Messages of the master that name the instances they are for."""
+"""Master messages that name their target instances."""
 
 UNSENT_MAX = 100
 """Replaced instances that are remembered while there is no master; the newest count."""
@@ -51,7 +51,7 @@ def replaced(who: messages.RegisterInstance, gone: Sequence[Frames]) -> messages
 
 
 class ControlPlane:
-    """Who serves which task, and what the master has asked for."""
+    """Registered processes of tasks, and the master's requests."""
 
     def __init__(
         self,
@@ -76,24 +76,23 @@ class ControlPlane:
         self._snapshots: dict[int, messages.Json] = {}
         """Of each instance here the newest metrics."""
         self._unreported: set[int] = set()
-        """Those of them that the master has not been sent."""
+        """Restarts not yet reported to the master."""
         self._next_heartbeat = 0.0
         self._master_seen: float | None = None
-        """When the master was last heard of; None while there is none."""
+        """Time of the last message from the master; None without a master."""
         before = identity.predecessor
         self._was_accepted = bool(before) and not before.startswith(REFUSED)
-        """Whether a master has taken this process, or the one before it, for the stream manager of
-        this container."""
+        """Whether any master has registered the process, or its predecessor, for the container."""
         self._probe: messages.QuiescenceProbe | None = None
-        """The newest probe: an instance that comes after it answers it all the same."""
+        """The newest probe: an instance that registers later still answers the probe."""
         self._finishing: set[int] = set()
-        """Local bolts that are to finish and have not said that they have."""
+        """Local bolts told to finish and not finished yet."""
         self._restored: dict[
             int, messages.Restored | messages.RestoreFailed | messages.RestoreWanted
         ] = {}
-        """Of each instance here whether it has its state: a master that takes over is to know."""
+        """State reports of local instances, for a master that takes over."""
         self._unsent: deque[messages.InstanceReplaced] = deque(maxlen=UNSENT_MAX)
-        """What the master is to hear when there is one."""
+        """Messages for the next master."""
         self._answers: list[messages.QuiescenceReport] = []
         """To its newest probe, since `send`."""
 
@@ -141,8 +140,8 @@ class ControlPlane:
                 out.append(events.ToMaster(message))
 
     def send(self, out: Out) -> None:
-        """The answers of instances to a probe leave behind one heartbeat with all their numbers:
-        those that the master shows at the end are those it counted."""
+        """Probe answers are sent after a heartbeat with all numbers: the master's final display
+        then equals the counts."""
         answers, self._answers = self._answers, []
         if not answers:
             return
@@ -153,7 +152,7 @@ class ControlPlane:
         out.extend(map(events.ToMaster, answers))
 
     def _with_links(self, report: messages.QuiescenceReport) -> messages.QuiescenceReport:
-        """Nothing is idle behind a broken connection: what waits there is not lost."""
+        """An instance behind a broken connection is not idle: input waiting there is not lost."""
         now = self._state.now
         is_stuck = any(peer.is_stuck(now) for peer in self._state.peers.values())
         if is_stuck:
@@ -162,12 +161,12 @@ class ControlPlane:
 
     def _heartbeat(self, task: int, incarnation: int, metrics: messages.Json, out: Out) -> None:
         if task not in self._snapshots:
-            self._next_heartbeat = 0.0  # the master shall know at once that it is there
+            self._next_heartbeat = 0.0  # the master needs the registration at once
         self._snapshots[task] = metrics
         self._unreported.add(task)
         if self._state.queues[task].incarnation != incarnation:
-            # It was served by the stream manager that died before us. So was the one that is
-            # registered, if there is one: the later-born of the two stays, the other one ends.
+            # The process was served by the failed predecessor. So was the registered process, if
+            # any: the later-born process stays, the earlier ends.
             out.append(events.ToLocalControl(task, incarnation, messages.Resync()))
 
     def _register(self, message: messages.RegisterInstance, out: Out) -> None:
@@ -181,8 +180,8 @@ class ControlPlane:
             return
         state.note("registered", task=task, incarnation=message.incarnation)
         if task in state.trees and queue.incarnation is not None:
-            # Whatever the predecessor emitted, nobody is there to be notified of it. Trees from
-            # before a first registration are its own: data and control are two connections.
+            # Emits under the predecessor have no tracker any more. Trees older than a first
+            # registration belong to the process: data and control use two connections.
             state.trees[task] = Trees(state.options.expiry_buckets)
         had_predecessor = queue.incarnation is not None
         gone = queue.replaced(message.incarnation, message.born_ms)
@@ -194,8 +193,8 @@ class ControlPlane:
             self._report(out)
         self._data.lost(gone, out)
         self._pressure.seen(task, state.now)
-        # Before the plan, which lets it emit. It may also have been paused by the stream manager
-        # before us, for a cause that is gone.
+        # Before the plan, which allows emits. The predecessor may have paused the instance for a
+        # cause that no longer exists.
         state.send_control(task, messages.Pause(self._pressure.is_paused(task)), out)
         self._send_orders(task, out)
         if had_predecessor:
@@ -203,7 +202,7 @@ class ControlPlane:
         self._flow.hand_over(task, out)
 
     def _send_orders(self, task: int, out: Out) -> None:
-        """What the other instances have been sent before this one came."""
+        """Messages sent to the other instances before the new instance registered."""
         if self.plans.plan is not None:
             self._state.send_control(task, self.plans.message, out)
         if self._probe is not None:
@@ -227,7 +226,7 @@ class ControlPlane:
         out.extend(map(events.ToMaster, self._restored.values()))
 
     def _report(self, out: Out) -> None:
-        """Tell the master, if there is one, which instances were replaced."""
+        """Report replaced instances to the master, if connected."""
         while self._unsent and self._master_seen is not None:
             out.append(events.ToMaster(self._unsent.popleft()))
 
@@ -246,7 +245,7 @@ class ControlPlane:
                     self._snapshots.pop(task, None)
                     self._finishing.discard(task)
                     self._restored.pop(task, None)
-                # The master takes no numbers of who is not in its plan yet.
+                # The master rejects numbers of instances outside of its plan.
                 self._unreported = set(self._snapshots)
             case messages.QuiescenceProbe() as probe:
                 self._probe = probe
@@ -331,7 +330,7 @@ class ControlPlane:
             out.append(events.FindMaster())
 
     def _news(self) -> messages.Heartbeat:
-        """What the master hears regularly: our counters, the snapshots that it does not have."""
+        """Periodic report to the master: counters, and snapshots unknown to the master."""
         unreported, self._unreported = self._unreported, set()
         return self._heartbeat_of({task: self._snapshots[task] for task in unreported})
 

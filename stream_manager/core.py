@@ -1,20 +1,20 @@
-"""The stream manager's decisions: `handle(event, now)` returns what to do, and does nothing itself.
+"""The stream manager's decisions: `handle(event, now)` returns actions, and has no side effects.
 
-For each local spout it holds the ack trees, for each local instance a queue with a window, for each
-peer a queue for when its socket is full. This module composes the parts and says which of them an
-event is for:
+The core has the ack trees of each local spout, a queue with a window for each local instance,
+and a queue for each peer with a full socket. The module composes the parts and dispatches
+events:
 
     peer_links      the numbers of messages from other stream managers; the numbering is in link
     data_plane      batches and packets of roots, by their header
     gates           aligned barriers, in a topology that takes checkpoints
-    watermarks      event times, to all readers of whom they are from
-    flow_control    queues, causes of back-pressure, pauses; the book of them is backpressure
-    ack_results     what spouts hear of their roots; the trees are in acks
+    watermarks      event times, to all readers of the sending task
+    flow_control    queues, causes of back-pressure, pauses; recorded in backpressure
+    ack_results     notifications of spouts about their roots; the trees are in acks
     control_plane   registration, heartbeats, probes; plan_update takes physical plans
-    container_state what all of them share
+    container_state the shared state
 
-A message that is not of the protocol is refused whole and counted (`malformed`); any other
-exception is a bug of ours and passes through.
+An invalid message is rejected as a whole and counted (`malformed`); any other exception is a bug
+and propagates.
 """
 
 from typing import Any, assert_never, get_args
@@ -125,9 +125,9 @@ class StreamManager:
                 assert_never(event)
 
     def _is_superseded(self, task: int, incarnation: int, out: Out) -> bool:
-        """Whether this comes from a process that another one has replaced, which is to end.
+        """Whether the message comes from a replaced process, which must end.
 
-        ProtocolError if it is of no task of this container.
+        ProtocolError for a task outside of the container.
         """
         queue = self.state.queues.get(task) or self.state.previous.get(task)
         if queue is None:

@@ -85,10 +85,10 @@ class DataPlane:
     def message(
         self, frames: Frames, out: Out, sent: dict[int, float] | None = None
     ) -> list[Header]:
-        """Take what one message carries; returns the headers of all messages in it that are not
-        plain. Tuples of plain batches are counted in `sent`, by their task.
+        """Process the content of one message; returns the headers of non-plain messages. Tuples
+        of plain batches are counted in `sent`, by task.
 
-        ProtocolError if any part of it is invalid, and nothing of it has happened then.
+        ProtocolError if any part is invalid; the message then has no effect.
         """
         forwarder, parts = self._state.forwarder, split(frames)
         forwarder.fence, forwarder.sent = self._state.fence, sent
@@ -116,7 +116,7 @@ class DataPlane:
         return handle, head, frames
 
     def from_instance(self, event: events.FromInstance, out: Out) -> None:
-        """A message of a local instance, which may also say what it has processed."""
+        """A message of a local instance, possibly with a report of processed input."""
         queue = self._state.queues.get(event.task)
         # Another process of the task reports what a stream manager before us handed it.
         if queue is None or queue.incarnation != event.incarnation:
@@ -124,7 +124,7 @@ class DataPlane:
             return
         is_counted = self._gates is not None
         heads = self.message(event.frames, out, queue.fan_out.sent if is_counted else None)
-        if is_counted:  # what was made of it first, then what it was made of
+        if is_counted:  # output first, then the report of its input
             for head in heads:
                 if head.kind in BATCHES:
                     queue.fan_out.emitted(head)
@@ -165,7 +165,7 @@ class DataPlane:
         return any(self._state.container_of(task) != head.destination for task in targets)
 
     def _fanout(self, head: Header, frames: Frames, out: Out) -> None:
-        """One batch for several tasks of one container: split there, each with its own edges."""
+        """One batch for several tasks of a container: split here, with separate edges."""
         targets = targets_of(frames)
         state = self._state
         if head.epoch < state.fence:
@@ -179,7 +179,7 @@ class DataPlane:
                     self._drop(header_of(single), single, out)
         else:
             state.count_forwarded(1, head.items)
-            # They all are of one component, so any of them will do as a cause.
+            # All are tasks of one component, so any of them serves as a cause.
             if not self._flow.to_peer(head.destination, targets[0], frames, out):
                 self._drop(head, frames, out)
 
@@ -198,20 +198,20 @@ class DataPlane:
         self._fail(roots_of(head, frames), out)
 
     def lost(self, many: Iterable[Frames], out: Out) -> None:
-        """Batches among what was on its way to a process that is gone."""
+        """Batches among messages in transit to a removed process."""
         for frames in many:
             head = header_of(frames)
             if head.kind in BATCHES:
                 self._lose("lost", head, frames, out)
 
     def count_lost(self, many: Iterable[Frames]) -> None:
-        """Batches that another stream manager may not have taken before it died: each stream
-        manager that it was connected to fails the trees of its own spouts."""
+        """Batches possibly not received by another stream manager before its death: each
+        connected stream manager fails the trees of its own spouts."""
         batches = sum(header_of(frames).kind in BATCHES for frames in many)
         self._state.counters["lost"] += batches
 
     def _fail(self, roots: Iterable[int], out: Out) -> None:
-        """These roots fail at the spouts that own them."""
+        """Fail the roots at the spouts that own them."""
         by_owner: dict[int, list[int]] = {}
         for root in roots:
             by_owner.setdefault(root_owner(root), []).append(root)
@@ -263,8 +263,8 @@ class DataPlane:
             self._results.failed(head.destination, decode_roots(head, frames))
 
     def _stray_acks(self, out: Out) -> None:
-        """Acks among those of several spouts for which the forwarder has no way: those for other
-        stream managers where back-pressure drops; else the spouts are none, or none any more."""
+        """Acks among `packets` without a fast route: for other stream managers where
+        back-pressure drops; all others are for unknown or removed spouts."""
         state, elsewhere = self._state, dict[int, list[int]]()
         numbers = iter(state.forwarder.strays)
         for root, value in zip(numbers, numbers, strict=True):

@@ -1,7 +1,6 @@
-"""What can happen to a stream manager, and what it can decide to do (core.py joins them).
+"""Events and actions of a stream manager (core.py maps events to actions).
 
-Those of the data plane are not frozen, which takes time for each batch. Nobody changes them all the
-same.
+Data plane events are not frozen, for speed per batch; they are never modified.
 """
 
 from collections.abc import Mapping
@@ -60,7 +59,7 @@ class MasterConnected(Struct, frozen=True):
     """A connection to a topology master was opened."""
 
     registers: bool = True
-    """Whether it is to be told who we are; False while that is on its way to it already."""
+    """Whether to send the own identity; False if already in transit."""
 
 
 class MasterReplaced(Struct, frozen=True):
@@ -85,7 +84,7 @@ class StreamManagerTimer(Struct, frozen=True):
 
 
 class InputTaken(Struct, frozen=True):
-    """All that had arrived is taken: now what it led to leaves, merged by receiver."""
+    """All available input is processed: send the results, merged by receiver."""
 
 
 ControlEvent = (
@@ -121,7 +120,7 @@ class ToPeer(Struct):
     link: bytes
     """The link frame."""
     waiting: list[tuple[int, Frames]]
-    """(destination task, message) of what is merged in it"""
+    """(destination task, message) of the merged messages"""
 
     @property
     def frames(self) -> Frames:

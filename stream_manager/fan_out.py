@@ -1,7 +1,7 @@
-"""How many tuples come of one that an instance processes, for the consumer that gets most of them.
+"""Output tuples per input tuple of an instance, for the consumer with the most tuples.
 
-A short queue before a bolt that makes a thousand tuples of each is a long one for whoever gets
-them: what waits is counted by what will come of it.
+A short queue before a bolt that emits a thousand tuples per input is a long queue for its
+consumers: queued tuples are weighted by their expected output.
 """
 
 from heron_core.wire.frames import FrameKind, Header
@@ -11,15 +11,15 @@ FADE_TUPLES = 64
 
 
 class FanOut:
-    """Counted by what the instance sends and by what it reports."""
+    """Estimated from the instance's output and reports."""
 
     __slots__ = ("_processed", "sent", "weight")
 
     def __init__(self) -> None:
         self.weight = 1.0
-        """Of a tuple of its input: itself, or what comes of it if that is more."""
+        """Weight of an input tuple: 1, or the number of its output tuples if larger."""
         self.sent: dict[int, float] = {}
-        """Task, or container below zero of what is fanned out there -> tuples for it"""
+        """Task, or negative container number for fan-outs there -> number of tuples"""
         self._processed = 0.0
 
     def emitted(self, head: Header) -> None:
@@ -28,7 +28,7 @@ class FanOut:
         self.sent[where] = self.sent.get(where, 0.0) + head.items
 
     def processed(self, tuples: int) -> None:
-        """It has processed some of its input."""
+        """The instance has processed input."""
         self._processed += tuples
         if self._processed > 2 * FADE_TUPLES:
             left = FADE_TUPLES / self._processed

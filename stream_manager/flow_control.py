@@ -1,10 +1,9 @@
-"""Messages into queues, and what follows when a queue passes one of its marks.
+"""Queueing of messages, and the consequences when a queue passes one of its marks.
 
-Over its high-water mark, in time for its instance, in tuples or in bytes, a queue towards an
-instance names that instance's task as a cause of back-pressure; over its mark in bytes a queue
-towards a peer names all tasks that it holds something for. All peers hear of it, in order with the
-data, and our own instances that send into a cause pause. At its low-water mark the queue lifts what
-it has named.
+Above its high-water mark (in time, tuples or bytes) an instance's queue names the instance's
+task as a cause of back-pressure; above its mark in bytes a peer queue names all tasks with
+queued messages. All peers are notified, in order with the data, and local instances that send to
+a cause pause. At its low-water mark the queue lifts its causes.
 """
 
 from collections.abc import Set
@@ -22,8 +21,8 @@ from heron_engine.stream_manager.queues import InstanceQueue
 Out = list[events.Instruction]
 
 LOW_SHARE = 0.5
-"""Of the target, and of the mark in tuples: what is left for an instance while those that feed it
-start again."""
+"""Fraction of the target and of the mark in tuples: the reserve for an instance while its
+senders resume."""
 
 
 class FlowControl:
@@ -61,7 +60,7 @@ class FlowControl:
             self._peer_has_more(touched.pop(), out)
 
     def consumed(self, task: int, messages_processed: int, busy_secs: float) -> None:
-        """An instance has processed its oldest messages, which took it so long."""
+        """An instance has processed its oldest messages, in the reported time."""
         now = self._state.now
         paused_secs = self._pressure.paused_secs(task, now)
         queue = self._state.queues[task]
@@ -84,12 +83,12 @@ class FlowControl:
         """What the window lets through; the queue may become a cause, or stop being one."""
         queue = self._state.queues.get(task)
         if queue is None:
-            return  # it was scaled away
+            return  # removed by a rescale
         while messages := queue.take(self._state.now):
             out.append(events.ToLocal(task, queue.incarnation or 0, merge(messages)))
         queue.set_limits(self._state.pressure_limits, self._state.now)
-        # An instance that works on something is handed more when it reports, or when that is enough
-        # for a message: until then what comes for it is not looked at.
+        # A busy instance receives more when it reports, or when the queue amounts to a message:
+        # until then new input is not inspected.
         queue.waiting.is_watched = queue.is_open
         here = self._state.container
         if self._is_long(queue):
@@ -110,7 +109,7 @@ class FlowControl:
         return True
 
     def _is_long(self, queue: InstanceQueue) -> bool:
-        """Whether those that feed it are to pause; a spout's queue has none above it."""
+        """Whether the senders must pause; a spout's queue has no senders."""
         return bool(queue.is_fed and (queue.waiting or queue.beyond_bytes)) and (
             queue.queued_bytes > self._high_bytes
             or queue.queued_work > self._high_tuples
@@ -147,10 +146,10 @@ class FlowControl:
     # --- peers --------------------------------------------------------------------------------
 
     def to_peer(self, container: int, destination: int, frames: Frames, out: Out) -> bool:
-        """Send, or let it wait behind what waits; False if it is too much and back-pressure drops.
+        """Send, or queue behind earlier messages; False if the queue is too long and
+        back-pressure drops.
 
-        `destination`: a task that it is for; 0 for what is about roots or causes, and never
-        dropped.
+        `destination`: a task of the message; 0 for roots and causes, which are never dropped.
         """
         queue = self._state.peers[container]
         is_blocked = queue.blocked or not queue.outgoing.has_capacity
@@ -164,7 +163,7 @@ class FlowControl:
         """Something came for a peer: it is sent if that fills a message, or if not, later."""
         queue = self._state.peers.get(container)
         if queue is None:
-            return  # it was scaled away
+            return  # removed by a rescale
         fresh = queue.take_fresh()
         is_blocked = queue.blocked or not queue.outgoing.has_capacity
         if not is_blocked and queue.is_full_message:
@@ -199,16 +198,16 @@ class FlowControl:
             self._check_peer(container, set(), out)
 
     def peer_acknowledged(self, container: int, is_rewound: bool, out: Out) -> None:
-        """A peer has acknowledged messages: there may be room for others, or some are to be sent
-        again. They leave with all that is sent next, merged."""
+        """A peer has acknowledged messages: send queued messages, or repeat lost ones. They are
+        merged into the next output."""
         queue = self._state.peers[container]
         if queue.is_ready:
             self._peers_to_send.add(container)
         self._check_peer(container, queue.destinations() if is_rewound else set(), out)
 
     def _check_peer(self, container: int, newest: Set[int], out: Out) -> None:
-        """After a change of a queue. Over its mark it names all tasks that it holds something for;
-        until it is at its low-water mark, `newest` (the tasks of added messages) join them."""
+        """After a change of a queue. Above its mark the queue names all tasks with queued
+        messages; until the low-water mark, `newest` (tasks of added messages) are added."""
         queue = self._state.peers[container]
         named = self._pressure.named_by(container)
         if named and queue.waiting_bytes <= self._low_bytes:
@@ -246,8 +245,8 @@ class FlowControl:
         for task in sorted(causes):
             self._state.note("cause" if on else "cause lifted", task=task)
             for container in self._state.peers:
-                # What is sent may itself fill a queue, and so change what is named: newer word of
-                # that has gone to all of them then.
+                # Notifications may themselves fill a queue and change the causes: newer
+                # notifications have then been sent to all.
                 if (task in self._pressure.own()) is on:
                     self._notify_peer(container, task, on, out)
 
@@ -269,14 +268,15 @@ class FlowControl:
         self._pause(change(QueueOrigin(announcer), {cause.task}, self._state.now), cause.on, out)
 
     def peer_replaced(self, container: int, out: Out) -> None:
-        """A new stream manager there: its predecessor's causes are gone, ours it has to hear."""
+        """A new stream manager at a peer: drop its predecessor's causes, and send the local
+        causes."""
         self._pause(self._pressure.forget(container, self._state.now), False, out)
         self._check_peer(container, set(), out)  # its link has restarted
         self.notify_of_all(container, out)
 
     def apply_packing(self, change: PackingChange, out: Out) -> None:
-        """The topology was scaled (container_state has applied it): causes that moved are lifted
-        where they were named, who may run again does, new peers hear of what stands."""
+        """After a rescale (applied by container_state): lift moved causes, resume instances,
+        notify new peers of current causes."""
         for container in sorted(change.gone_peers):
             self._lift(container, set(self._pressure.named_by(container)), out)
         here = self._state.container

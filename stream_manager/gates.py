@@ -1,23 +1,23 @@
 """Barrier alignment: input of an instance waits from the barrier of its source on.
 
 Every local instance has a gate in front of its queue. Each source, a task that may send to the
-instance, sends a barrier after the last tuple of a checkpoint. The gate blocks the later messages
-of this source until the barriers of all sources have arrived; then the instance gets one barrier in
-exactly this position of its data, and the blocked messages follow. An instance never waits: it
-processes the messages in front of the barrier, and back-pressure works as always. Blocked messages
-name no cause of back-pressure, because a source that is paused before its barrier would never send
-the barrier. They have a limit in bytes; above it the alignment, and with it the checkpoint, is
-aborted.
+instance, sends a barrier after the last tuple of a checkpoint. The gate blocks the later
+messages of the source until the barriers of all sources have arrived; then the instance gets one
+barrier in exactly this position of its data, and the blocked messages follow. An instance never
+waits: it processes the messages in front of the barrier, and back-pressure works as always.
+Blocked messages name no cause of back-pressure, because a source that is paused before its
+barrier would never send the barrier. They have a limit in bytes; above the limit the alignment,
+and with it the checkpoint, is aborted.
 
-A barrier of a later checkpoint, from a source without a barrier for this checkpoint, aborts this
-alignment: the checkpoint's master died, or stopped waiting. TRANSITIONS is the table of a gate's
-states, which docs/ARCHITECTURE.md draws.
+A barrier of a later checkpoint, from a source without a barrier for the current checkpoint,
+aborts the alignment: the checkpoint's master died, or stopped waiting. TRANSITIONS is the table
+of a gate's states, which docs/ARCHITECTURE.md draws.
 
 Behind the gate a barrier may overtake. Between stream managers a barrier is as fast as data, but
-the messages in front of it in the queue may take a slow instance minutes. When a barrier has waited
-in the queue for the alignment time-out, the stream manager hands over the barrier with all messages
-in front of it, and tells the instance to take them at once, paused or not (OvertakeInput): the
-instance saves its state with its unprocessed input, and forwards the barrier.
+the messages in front of it in the queue may take a slow instance minutes. When a barrier has
+waited in the queue for the alignment time-out, the stream manager delivers the barrier with all
+messages in front, and tells the instance to take them at once, paused or not (OvertakeInput):
+the instance saves its state with its unprocessed input, and forwards the barrier.
 """
 
 from collections import deque
@@ -43,7 +43,7 @@ Passed = tuple[int, Frames]
 
 
 class GateState(MachineState):
-    """Of the way into the queue of one instance."""
+    """Numbers of one instance's gate."""
 
     OPEN = "all messages pass"
     ALIGNING = "messages that follow the received barriers are blocked"
@@ -74,19 +74,19 @@ class Waiting(Struct, frozen=True):
 
 
 class InstanceGate:
-    """The way into the queue of one instance."""
+    """The gate of one instance."""
 
     def __init__(self, sources: frozenset[int]) -> None:
         self.sources = sources
         self.state = TRANSITIONS.begin(GateState.OPEN)
         self.aligning = 0
-        """Number of the checkpoint whose barriers are awaited; 0 for none."""
+        """Number of the awaited checkpoint; 0 for none."""
         self.blocked_bytes = 0
         self.blocked_tuples = 0
         self._passed = 0
-        """The newest checkpoint whose barrier has passed, or that was aborted."""
+        """The newest checkpoint with a passed or aborted barrier."""
         self._arrived: set[int] = set()
-        """The sources whose barrier is there."""
+        """Sources with an arrived barrier."""
         self._blocked: deque[tuple[int, int, Frames]] = deque()
         """(source, DATA or number of a barrier, message) in order"""
 
@@ -113,7 +113,7 @@ class InstanceGate:
             yield from self._release()
 
     def _enter(self, to: GateState) -> None:
-        """The only way from one state to another."""
+        """The only function that changes the state."""
         self.state = TRANSITIONS.follow(self.state, to)
 
     def _end(self) -> None:
@@ -148,7 +148,7 @@ class InstanceGate:
         self._end()
 
     def validate(self) -> None:
-        """AssertionError unless what is held back waits for something."""
+        """AssertionError if messages are blocked without a reason."""
         assert self._arrived < self.sources or not self.sources, "aligned, and nothing passed"
         assert bool(self._arrived) == bool(self.aligning), "barriers of no checkpoint"
         is_aligning = self.state is GateState.ALIGNING
@@ -168,13 +168,13 @@ class Gates:
         self._readers: dict[str, set[str]] = {}
         self._by_task: dict[int, InstanceGate] = {}
         self._ways: dict[int, set[int]] = {}
-        """source -> the containers that its data may go to"""
+        """source -> possible target containers of its data"""
         self._aligning_since: dict[int, float] = {}
         """task -> when the first barrier of the alignment that is under way came"""
         self._aligned: dict[int, tuple[int, float]] = {}
-        """task -> (number, seconds) of its newest alignment that ended"""
+        """task -> (number, seconds) of its newest finished alignment"""
         self._waiting: dict[int, Waiting] = {}
-        """task -> the newest barrier in its queue, if it may overtake what is there"""
+        """task -> newest barrier in its queue, if the barrier may overtake"""
         self.apply_packing()
 
     def apply_packing(self) -> None:
@@ -220,7 +220,7 @@ class Gates:
             raise ProtocolError(f"a barrier of task {head.source}, which is not in the plan")
 
     def barrier(self, head: Header, frames: Frames, out: Out) -> None:
-        """A barrier of an instance here goes to all its readers; one of elsewhere to those here."""
+        """A local instance's barrier goes to all readers; a remote barrier to local readers."""
         source, number, state = head.source, checkpoint_of(frames), self._state
         if state.container_of(source) == state.container:
             for container in sorted(self._ways[source] - {state.container}):
@@ -258,7 +258,7 @@ class Gates:
                 self._overtake(task, out)
 
     def timer(self, out: Out) -> None:
-        """Barriers that have waited for long overtake what is in front of them."""
+        """Barriers with a long wait overtake the messages in front."""
         timeout_secs = self._state.options.aligned_timeout_secs or 0.0
         for task, each in list(self._waiting.items()):
             if self._state.now - each.since >= timeout_secs:
@@ -266,7 +266,7 @@ class Gates:
 
     def _overtake(self, task: int, out: Out) -> None:
         if self._state.queues[task].incarnation is None:
-            return  # it comes, or the topology is restored
+            return  # the barrier arrives, or the topology is restored
         each = self._waiting.pop(task)
         if self._flow.overtake(task, each.barrier, out):
             self._state.note("barrier overtakes", task=task, checkpoint=each.checkpoint)
@@ -297,15 +297,15 @@ class Gates:
 
     @property
     def without_sources(self) -> list[int]:
-        """The instances here whom no barrier reaches: with them a checkpoint begins."""
+        """Local instances without sources: a checkpoint starts with them."""
         return [task for task, gate in self._by_task.items() if not gate.sources]
 
     def blocked_bytes(self, task: int) -> int:
-        """What is held back for an instance."""
+        """Blocked messages of an instance."""
         return self._by_task[task].blocked_bytes
 
     def blocked_tuples(self, task: int) -> int:
-        """Tuples that are held back for an instance."""
+        """Number of blocked tuples of an instance."""
         return self._by_task[task].blocked_tuples
 
     def validate(self) -> None:

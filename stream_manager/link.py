@@ -55,7 +55,7 @@ PROBE_SECS_MAX = 1.0
 PROBES_MAX = 64
 """Probes whose echo is awaited: as many as a socket's buffer takes; the oldest are forgotten."""
 AGAIN_SECS = 0.5
-"""Between two rewinds to the same message: what was sent again takes its time to arrive."""
+"""Interval of repeated rewinds to one message: the repetition needs time to arrive."""
 
 
 class LinkState(MachineState):
@@ -95,11 +95,11 @@ TRANSITIONS = Transitions(
 
 
 class Numbered(Struct, frozen=True):
-    """A message that has its number on the link."""
+    """A message with its number on the link."""
 
     number: int
     waiting: list[tuple[int, Frames]]
-    """(destination task, message) of what is merged in it"""
+    """(destination task, message) of the merged messages"""
     size: int
 
 
@@ -148,7 +148,7 @@ class Outgoing:
         self.untransmitted_bytes += size
 
     def transmit(self) -> Numbered | None:
-        """The next message for the socket; None if it was handed all of them."""
+        """The next message for the socket; None if all are sent."""
         at = self._transmitted - self._acked
         if at == len(self._kept):
             return None
@@ -158,7 +158,7 @@ class Outgoing:
         return message
 
     def refused(self, number: int) -> None:
-        """The socket took neither this message nor those behind it."""
+        """The socket has accepted neither the message nor later ones."""
         if self._acked < number <= self._transmitted:
             self._rewind(number - 1)
 
@@ -258,19 +258,19 @@ class Outgoing:
 
 
 class Arrival(Enum):
-    """What becomes of a message that has arrived."""
+    """Treatment of a received message."""
 
     __hash__ = object.__hash__  # it is looked up for each message
     NEXT = auto()
-    """It is the next one: to be taken."""
+    """The next message in sequence: accept."""
     EMPTY = auto()
     """A link frame alone."""
     REPEATED = auto()
     """It was taken before."""
     GAP = auto()
-    """One before it is missing."""
+    """An earlier message is missing."""
     SUPERSEDED = auto()
-    """It is of an incarnation that another one has replaced."""
+    """The message belongs to a replaced incarnation."""
 
 
 NEXT, SUPERSEDED = Arrival.NEXT, Arrival.SUPERSEDED
@@ -359,6 +359,6 @@ class Incoming:
             self._acknowledge_by(now)
 
     def validate(self) -> None:
-        """AssertionError unless what was received is of somebody, and is to be acknowledged."""
+        """AssertionError if received messages lack a sender, or an acknowledgement."""
         assert self.sender or not self.received
         assert self._due_at is not None or not (self._unacked_bytes or self.is_gap)

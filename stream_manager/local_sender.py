@@ -1,7 +1,8 @@
-"""Sends to local instances, also to one whose connection is still being made.
+"""Sends to local instances, including instances whose connection is still being opened.
 
-An instance has two connections, and its registration may be read from the one before the other one
-is accepted: what goes there waits a moment instead of being lost. One that stays away has died.
+An instance has two connections, and a registration may be read from the first before the second
+is accepted: messages for the second wait for a moment. A connection that never opens belongs to
+a dead process.
 """
 
 import logging
@@ -24,7 +25,7 @@ accounted for when its successor registers."""
 
 
 class PendingSends(Struct):
-    """Messages for a connection that is not there, in order; the window bounds their bytes."""
+    """Messages for a missing connection, in order; the window bounds their bytes."""
 
     retries_end_at: float
     messages: deque[Frames] = field(default_factory=deque)
@@ -53,7 +54,7 @@ class LocalSender:
         pending.messages.append(frames)
 
     def retry(self, now: float) -> None:
-        """Send what waits to connections that have come; drop it for those that stay away."""
+        """Send queued messages on new connections; drop those of unopened connections."""
         for name, each in list(self._pending.items()):
             while each.messages and self._listener.send(name, each.messages[0]):
                 each.messages.popleft()

@@ -1,10 +1,9 @@
-"""A stream manager's connection to the topology master, wherever that is.
+"""A stream manager's connection to the topology master, at any address.
 
-The master's address is in the state store; a master that takes over writes its own. A connection
-that breaks says at once that the master is gone or cut off: whoever is in the state store then is
-looked for, rather than after the time for which a master may be silent. If it is the same master
-the connection comes again by itself, and what was lost with the one before is sent again
-(heron_core.wire.numbered_link).
+The master's address is in the state store; a master that takes over writes its own. A broken
+connection shows at once that the master is dead or unreachable: the state store is read
+immediately, before the master's heartbeat timeout. If the master is unchanged, the connection is
+restored automatically, and lost messages are sent again (heron_core.wire.numbered_link).
 """
 
 import logging
@@ -30,7 +29,7 @@ MONITORED = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
 
 
 class MasterLink:
-    """One connection, and the look for its other end."""
+    """One connection, and the search for its remote end."""
 
     def __init__(
         self,
@@ -52,18 +51,18 @@ class MasterLink:
         self._monitor: zmq.Socket[bytes] | None = None
         """Tells when the connection breaks, and when it is there again."""
         self._is_broken = False
-        """Whether it broke, and nothing has come since."""
+        """Whether the connection broke, without input since."""
         self._was_broken = False
-        """Whether it ever broke: a first connection has lost nothing."""
+        """Whether the connection ever broke: a first connection has lost nothing."""
 
     @property
     def is_polling(self) -> bool:
-        """Whether there is no connection, or a broken one."""
+        """Whether the connection is missing or broken."""
         return self._socket is None or self._is_broken
 
     @property
     def over(self) -> str:
-        """Why there is no master and none will come; empty as long as one may."""
+        """Reason why a master is permanently absent; empty while possible."""
         return self._lookup.over
 
     def poll(self, now: float) -> events.Event | None:
@@ -85,12 +84,12 @@ class MasterLink:
         return events.MasterReplaced() if node["address"] != self._address else None
 
     def _connected(self) -> events.MasterConnected:
-        # In a partition each look for a silent master opens a connection. One registration waits
-        # for its end, not one for each of them.
+        # In a partition each search for a silent master opens a connection. Only one registration
+        # is queued for the remote end, not one per connection.
         return events.MasterConnected(registers=self._session.begin_registration())
 
     def received(self, ready: dict[Any, int], now: float) -> list[bytes]:
-        """What has come from the master, in its order."""
+        """Input from the master, in order."""
         if self._socket is None or self._monitor is None:
             return []
         if self._monitor in ready:
@@ -112,7 +111,7 @@ class MasterLink:
 
     def _taken(self, frames: Frames, now: float) -> bytes | None:
         if len(frames) == 1:
-            return frames[0]  # refused by an engine of another protocol, which numbers nothing
+            return frames[0]  # rejected by an engine of a different protocol, without numbering
         message = frames[0]
         try:
             header = decode_header(frames[1])

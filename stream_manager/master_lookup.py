@@ -1,7 +1,7 @@
-"""Looks for the topology master in the state store, from a thread of its own.
+"""Searches for the topology master in the state store, in a separate thread.
 
-A state store may be away or answer late, for as long as it likes: data goes on meanwhile, so the
-stream manager's loop never asks it. It asks for a look, and gets the answer when there is one.
+A state store may be unavailable or slow for any time while data flows, so the stream manager's
+loop never reads the store. The loop requests a search, and receives the result when available.
 """
 
 import logging
@@ -27,7 +27,7 @@ PATIENCE_SECS = 1.0
 
 
 class MasterLookup:
-    """One look at a time."""
+    """One search at a time."""
 
     def __init__(self, store_url: str, topology: str, known: KnownMaster) -> None:
         self._store_url = store_url
@@ -39,9 +39,9 @@ class MasterLookup:
         self._questions: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         self.waker = Waker()
-        """Readable when an answer is there."""
+        """Readable when a result is available."""
         self._number = 0
-        """Of the look that is under way; answers to others are out of date."""
+        """Number of the current search; results of other searches are outdated."""
         self._is_asked = False
         self._ask_at = 0.0
         self._recall_at = 0.0
@@ -50,7 +50,7 @@ class MasterLookup:
         """Why there is no master any more: the topology is over."""
 
     def node(self, now: float) -> Any | None:
-        """The master's node, if an answer is there or it is time to do without; else None."""
+        """The master's node, if available or timed out; else None."""
         self.waker.clear()
         while not self._answers.empty():
             number, node = self._answers.get()
@@ -66,7 +66,7 @@ class MasterLookup:
         return None
 
     def forget(self) -> None:
-        """There is a connection: what is said of a look that is under way is out of date."""
+        """A connection exists: results of the current search are outdated."""
         self._is_asked = False
         self._number += 1
 
@@ -79,7 +79,7 @@ class MasterLookup:
         self._questions.put(self._number)
 
     def close(self) -> None:
-        """End the thread, as soon as the state store lets it; nobody waits for that."""
+        """End the thread when the state store permits, without waiting."""
         self._questions.put(None)
 
     # --- in the thread ------------------------------------------------------------------------

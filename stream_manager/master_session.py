@@ -15,17 +15,17 @@ class MasterSession(Generic[T]):
     """The newest session."""
 
     def __init__(self, incarnation: int) -> None:
-        """`incarnation`: of this process."""
+        """`incarnation`: of the stream manager's process."""
         self._link: NumberedLink[T] = NumberedLink(incarnation, 1)
         self._address = ""
         self._registration = 0
-        """The number of the newest registration in this session; 0: there is none."""
+        """Number of the newest registration in the session; 0: none."""
         self._before = {"messages_resent": 0, "messages_unsent": 0}
-        """Counted in the sessions before: what was sent again, and what was lost."""
+        """Counts of earlier sessions: messages sent again, and lost."""
 
     def found(self, address: str) -> None:
-        """The master is at this address; a session with one at another address is over. What was
-        sent before there was any goes to the first."""
+        """Set the master's address; a new address ends the session. Messages sent before the
+        first address go to the first master."""
         if self._address not in ("", address):
             self.renew()
         self._address = address
@@ -39,8 +39,8 @@ class MasterSession(Generic[T]):
         self._registration = 0
 
     def begin_registration(self) -> bool:
-        """Have the message that is sent next register this process; False while a registration
-        of this session is on its way: it is kept, and a connection sends it again."""
+        """Register the process with the next message sent; False while a registration of the
+        session is in transit: retained, and sent again by a new connection."""
         if self._link.is_kept(self._registration):
             return False
         self._registration = self._link.next_number
@@ -52,7 +52,7 @@ class MasterSession(Generic[T]):
         return self._link.is_broken or self._link.is_full
 
     def send(self, message: T) -> Packet[T]:
-        """A message for the master, which is kept until it has it."""
+        """A message for the master, retained until acknowledged."""
         return self._link.send(message)
 
     def reconnected(self) -> Packet[T]:
@@ -60,7 +60,7 @@ class MasterSession(Generic[T]):
         return self._link.report(resend=True)
 
     def take(self, packet: Packet[T], now: float) -> TakenPacket[T]:
-        """A packet has come from the master; of a session before it says nothing."""
+        """A packet from the master; packets of an earlier session are ignored."""
         header = packet.header
         if (header.incarnation, header.session) != (self._link.incarnation, self._link.session):
             return TakenPacket(None, [])

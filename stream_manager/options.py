@@ -10,11 +10,11 @@ from heron_engine.stream_manager.link import LINK_BYTES_MAX
 from heron_engine.stream_manager.turn_rests import REST_SECS
 
 BUFFER_BYTES_MAX = 2 * 1024 * 1024
-"""What an instance may have buffered beside its last tuple (emit.output_buffers: 1 MiB)."""
+"""Most that an instance buffers beside its last tuple (emit.output_buffers: 1 MiB)."""
 
 
 class StreamManagerOptions(Struct, frozen=True):
-    """Knobs of one stream manager."""
+    """Options of one stream manager."""
 
     message_timeout_secs: float | None
     """None: trees never expire (topology.enable.message.timeouts is false)."""
@@ -23,7 +23,7 @@ class StreamManagerOptions(Struct, frozen=True):
     high_water_bytes: int
     low_water_bytes: int
     high_water_tuples: int
-    """As many may be handed, and wait; counted by what comes of them where that is more."""
+    """Limit of delivered tuples, and of queued tuples; counted by their output if larger."""
     target_secs: float
     """A queue is too long when its instance needs longer for it; the bytes are the hard bound."""
     frame_bytes_max: int
@@ -31,7 +31,7 @@ class StreamManagerOptions(Struct, frozen=True):
     checkpoints: bool = False
     """Effectively once: barriers are aligned, and the topology is restored from a checkpoint."""
     aligned_timeout_secs: float | None = None
-    """A barrier that has waited so long behind an instance's input overtakes it; None: never."""
+    """Wait after which a barrier overtakes an instance's input; None: never."""
     aligned_bytes_max: int = 64 * 1024 * 1024
     """What is held back for one instance behind barriers: some seconds of data; then the checkpoint
     is aborted (Heron: 100 MB)."""
@@ -41,13 +41,13 @@ class StreamManagerOptions(Struct, frozen=True):
     """What an instance may have been sent and not yet processed: 10 ms of work at full speed, so it
     never waits for the next batch, and all that a dying instance can take along."""
     pipelined_bytes: int = 64 * 1024
-    """What an instance that is busy is handed at once or more: some milliseconds of work, in which
-    the next is handed over. Less than that waits until it has processed what it has."""
+    """Smallest delivery to a busy instance: some milliseconds of work, enough to deliver the
+    next message. Smaller amounts wait until the instance is idle."""
     at_once_bytes: int = 1024
     """A quick instance that has less than this is handed what comes at once: at low load, a few
     small messages, no tuple waits for the report of the one before."""
     link_bytes_max: int = LINK_BYTES_MAX
-    """What is kept for another stream manager until it has acknowledged it."""
+    """Limit of unacknowledged data for another stream manager."""
     rest_secs: float = REST_SECS
     """Of a busy stream manager between two turns; 0.0: it never rests (turn_rests.py)."""
     heartbeat_secs: float = 1.0

@@ -1,6 +1,6 @@
-"""What the links to other stream managers do with messages that arrive and with time that passes.
+"""Links to other stream managers: received messages and elapsed time.
 
-The numbering itself is in link, the queues in front of it are in peer_queue.
+The numbering is in link, the queues in front of it are in peer_queue.
 """
 
 from collections.abc import Callable
@@ -19,11 +19,11 @@ COUNTED = {
     Arrival.GAP: "gaps",
     Arrival.SUPERSEDED: "superseded",
 }
-"""Messages that are dropped, and what each is counted as."""
+"""Dropped messages, with their counters."""
 
 
 class PeerLinks:
-    """The links between this stream manager and all others."""
+    """The links to all other stream managers."""
 
     def __init__(self, state: ContainerState, flow: FlowControl, replaced: Replaced) -> None:
         """`replaced`: what to do about containers with another stream manager."""
@@ -52,7 +52,7 @@ class PeerLinks:
             return
         outgoing = queue.outgoing
         is_refused = bool(head.flags & REFUSED)
-        # One that answers at the very address of its predecessor: no plan says that it replaced it.
+        # A successor at the address of its predecessor: the plan does not show the replacement.
         if outgoing.peer not in (0, head.sender) or (
             is_refused and state.epoch > outgoing.generation
         ):

@@ -1,4 +1,5 @@
-"""What is for another stream manager: it waits, is numbered, and is kept until it has arrived."""
+"""Queue to another stream manager: messages wait, are numbered, and are retained until
+acknowledged."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -9,25 +10,26 @@ from heron_core.wire.merged import MERGED_BYTES_MAX, MERGED_MESSAGES_MAX
 from heron_engine.stream_manager.link import LINK_BYTES_MAX, Numbered, Outgoing
 
 PEER_BURST = 16
-"""Merged messages tried each time a peer's socket is writable: about what its buffer takes."""
+"""Merged messages tried when a peer's socket is writable: about the size of its buffer."""
 
 
 class PeerQueue:
-    """The queue towards one other stream manager, and the sending direction of its link."""
+    """The queue to one other stream manager, and the sending direction of its link."""
 
     def __init__(self, bytes_max: int = LINK_BYTES_MAX, generation: int = 0) -> None:
-        """`bytes_max`: what is kept until it is acknowledged; the rest waits."""
+        """`bytes_max`: limit of unacknowledged data; further messages wait."""
         self._bytes_max = bytes_max
         self.blocked = False
         """Whether the socket is to be watched until it takes messages again."""
         self.outgoing = Outgoing(bytes_max, generation)
         self.unnumbered = MessageQueue(is_tagged=True)
         self.unnumbered.bytes_limit = MERGED_BYTES_MAX
-        """(destination task, one of them for a fan-out, 0 if none; message), not numbered yet"""
+        """(destination task, one of several for a fan-out, 0 for none; message), not yet
+        numbered"""
 
     @property
     def waiting_bytes(self) -> int:
-        """What the socket was not handed: back-pressure counts it."""
+        """Unsent data: counted by back-pressure."""
         return self.unnumbered.size + self.outgoing.untransmitted_bytes
 
     def put(self, destination: int, frames: Frames) -> None:
@@ -51,7 +53,7 @@ class PeerQueue:
         return not self.blocked and (has_more or self.outgoing.untransmitted_bytes > 0)
 
     def take(self, now: float) -> Numbered | None:
-        """The next message for the socket; None if nothing waits, or too much is kept."""
+        """The next message for the socket; None if the queue is empty, or above the limit."""
         if self.unnumbered and self.outgoing.has_capacity and not self.outgoing.untransmitted_bytes:
             self._number(now)
         return self.outgoing.transmit()
@@ -86,11 +88,11 @@ class PeerQueue:
         return [*self.outgoing.untransmitted(), *self.unnumbered]
 
     def is_stuck(self, now: float) -> bool:
-        """Whether something waits for a peer that takes nothing, or does not acknowledge it."""
+        """Whether messages wait for a peer that does not receive or acknowledge."""
         return (self.blocked and self.waiting_bytes > 0) or self.outgoing.is_overdue(now)
 
     def destinations(self) -> set[int]:
-        """The tasks for which something waits."""
+        """Tasks with queued messages."""
         return {task for task, _ in self.waiting()} - {0}
 
     def validate(self) -> None:

@@ -65,8 +65,8 @@ class PlanUpdate:
         return removed
 
     def _drop_earlier_epoch(self, before: PhysicalPlan | None, plan: PhysicalPlan) -> None:
-        """A topology that takes checkpoints runs by a plan of another epoch only after it has gone
-        back to one: nothing that was sent before counts."""
+        """A topology with checkpoints enters a new epoch only after a restore: earlier messages
+        are void."""
         if self._gates is not None and (before is None or before.epoch < plan.epoch):
             self._state.fence = plan.epoch
             self._gates.reset()
@@ -83,9 +83,9 @@ class PlanUpdate:
             raise ProtocolError("a physical plan of a topology with another reliability mode")
 
     def peers_replaced(self, containers: list[int], out: Out) -> None:
-        """They died with tuples and acks that nobody can name: all trees of our spouts may miss
-        some, so they fail now and are replayed, rather than after the message timeout. The links
-        restart; what was not acknowledged is lost, where no restore fences it."""
+        """Peers died with unknown tuples and acks: all trees of local spouts may be incomplete,
+        so the trees fail now and are replayed, before the message timeout. The links restart;
+        unacknowledged messages are lost, unless a restore fences them."""
         if containers:
             self._results.fail_all()
         for container in containers:
@@ -96,10 +96,10 @@ class PlanUpdate:
             self._flow.peer_replaced(container, out)
 
     def _apply_packing(self, packing: PackingPlan, out: Out) -> frozenset[int]:
-        """The topology is scaled: instances and peers come and go, the others notice nothing.
+        """Apply a rescale: instances and peers are added and removed, the rest is unaffected.
 
-        Usually nothing is in flight now. What is all the same, because the drain took too long,
-        fails and is replayed.
+        Usually nothing is in flight now. After a drain timeout, remaining tuples fail and are
+        replayed.
         """
         change: PackingChange = self._state.apply_packing(packing)
         self._state.note("packing", removed=len(change.removed), new_peers=len(change.new_peers))
@@ -109,7 +109,7 @@ class PlanUpdate:
         if self._gates is None:
             self._data.lost(change.lost, out)
         else:
-            self._gates.apply_packing()  # the topology is restored, and nothing of it is lost
+            self._gates.apply_packing()  # the topology is restored without loss
         out.append(events.ApplyPacking(packing))
         return change.removed
 

@@ -1,29 +1,27 @@
-"""Queues towards local instances, with a window; those towards peers are in peer_queue.
+"""Queues to local instances, with a window; queues to peers are in peer_queue.
 
-A queue counts bytes and tuples. What was handed to an instance and not yet reported as processed is
-bounded, in bytes and in time; the rest waits here, where it is counted and named as a cause when it
-grows.
+A queue counts bytes and tuples. Delivered input without a report is bounded, in bytes and in
+time; further input waits here, where it is counted and becomes a cause when too long.
 
-Idle: at once; busy: merged. An instance that has processed everything, or is quick and has little
-left (options.at_once_bytes), is handed what is there at once. As long as it works on more, what
-comes for it waits, until that is enough to be worth a message (options.pipelined_bytes): so many
-small messages become few large ones, and an instance that works off large ones never waits for the
-next.
+Idle: at once; busy: merged. An instance that has processed everything, or is fast and has little
+left (options.at_once_bytes), receives available input at once. While busy, new input waits until
+it amounts to a message (options.pipelined_bytes): many small messages become few large ones, and
+a busy instance never waits for the next message.
 
 Seven limits answer two questions:
 
     how much may be handed and not yet processed?
-        options.window_bytes      1 MiB: what a dying instance may take along, whatever its speed
-        HANDED_SECS_MAX           the same in time, for one that is slow
-        UNKNOWN_TUPLES_MAX        the same before its first report, when its speed is not known
-        options.high_water_tuples the same in tuples, for one that may turn slow at any moment
+        options.window_bytes      1 MiB: the loss when an instance dies, whatever its speed
+        HANDED_SECS_MAX           the same in time, for a slow instance
+        UNKNOWN_TUPLES_MAX        the same before the first report, when the speed is unknown
+        options.high_water_tuples the same in tuples, as an instance may turn slow at any moment
     how much is worth a message?
-        options.pipelined_bytes   64 KiB, for one that is busy
+        options.pipelined_bytes   64 KiB, for a busy instance
         PIPELINED_SHARE           of the tuples that may be handed: the same for small ones
-        options.at_once_bytes     anything, for one that is quick and has less than this left
+        options.at_once_bytes     anything, for a fast instance with less than this left
 
-None stands for another: bytes bound the memory, time the delay of now, and tuples the delay after
-the instance has turned slow. A message is the least that is handed.
+The limits are independent: bytes bound the memory, time the current delay, and tuples the delay
+after the instance has turned slow. A delivery is at least one message.
 """
 
 from itertools import chain
@@ -39,11 +37,11 @@ from heron_engine.stream_manager.fan_out import FanOut
 HANDED_SECS_MAX = 0.25
 """A slow instance is handed no more work at once: so it can be paused, and little dies with it."""
 UNKNOWN_TUPLES_MAX = 64
-"""As much for an instance of which nobody knows yet how fast it is."""
+"""The limit for an instance of unknown speed."""
 PIPELINED_SHARE = 0.25
 """Of the tuples that an instance may be handed: it works on three quarters when more is sent."""
 ANY_TUPLES = 1 << 62
-"""A limit that nothing reaches."""
+"""Effectively unlimited."""
 
 
 class PressureLimits(Struct, frozen=True):
@@ -52,11 +50,11 @@ class PressureLimits(Struct, frozen=True):
     bytes: int
     tuples: int
     secs: float
-    """In time for its instance."""
+    """High-water mark in time."""
 
 
 class InstanceQueue:
-    """What is on its way to one local instance."""
+    """Input in transit to one local instance."""
 
     def __init__(
         self,
@@ -67,13 +65,14 @@ class InstanceQueue:
         is_fed: bool = True,
     ) -> None:
         self.is_fed = is_fed
-        """Whether other tasks send to it. A spout's queue holds what became of its own roots."""
+        """Whether other tasks send to the instance. A spout's queue has results of its own
+        roots."""
         self._window_bytes = window_bytes
         self._handed_tuples_max = handed_tuples_max
         self._pipelined_bytes = pipelined_bytes
         self._at_once_bytes = at_once_bytes
         self.incarnation: int | None = None
-        """Random number of the process that serves the task now; None: not there yet."""
+        """Random id of the task's current process; None: not connected."""
         self.superseded: set[int] = set()
         """Earlier processes of the task: one that was only stopped may wake up again."""
         self.born_ms = 0
@@ -86,17 +85,17 @@ class InstanceQueue:
         """How long back-pressure had held the task in all when it last reported."""
         self.fan_out = FanOut()
         self.beyond_bytes = self.beyond_tuples = 0
-        """Of what was handed: what a barrier has taken along over the limits. It counts for the
-        marks as if it waited here."""
+        """Part of the delivered input, taken along by a barrier above the limits. Counts as
+        queued for the marks."""
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes that wait here."""
+        """Queued bytes."""
         return self.waiting.size
 
     @property
     def waiting_tuples(self) -> int:
-        """Tuples that wait here."""
+        """Queued tuples."""
         return self.waiting.items
 
     @property
@@ -106,12 +105,12 @@ class InstanceQueue:
 
     @property
     def handed_tuples(self) -> int:
-        """The same in tuples."""
+        """Limit in tuples."""
         return self.handed.items
 
     @property
     def is_worth_a_message(self) -> bool:
-        """Whether what waits would be handed to an instance that is busy."""
+        """Whether the queue amounts to a delivery to a busy instance."""
         pipelined_tuples = PIPELINED_SHARE * self._handed_tuples_max
         return (
             self.waiting_bytes >= self._pipelined_bytes
@@ -119,8 +118,8 @@ class InstanceQueue:
         )
 
     def set_limits(self, limits: PressureLimits, now: float) -> None:
-        """From which sizes on what comes for it is looked at before all that has arrived is taken:
-        where it is worth a message, and where the queue becomes too long."""
+        """Sizes at which new input is inspected before all available input is read: enough for a
+        message, or too much for the queue."""
         waiting, weight = self.waiting, self.fan_out.weight
         long_tuples = limits.tuples / weight - self.beyond_tuples
         if not self._rate.is_known:
@@ -133,7 +132,7 @@ class InstanceQueue:
         )  # fmt: skip
 
     def _work(self, tuples: int) -> float:
-        """What some tuples of its input come to for it, or for those who get what it makes."""
+        """Weight of input tuples: their number, or the number of their output tuples."""
         return tuples * self.fan_out.weight
 
     @property
@@ -148,7 +147,7 @@ class InstanceQueue:
 
     @property
     def _has_much(self) -> bool:
-        """Whether it has been handed all that it may have."""
+        """Whether the delivery limit is reached."""
         return (
             self.handed_bytes >= self._window_bytes
             or self._work(self.handed_tuples) >= self._handed_tuples_max
@@ -165,7 +164,7 @@ class InstanceQueue:
         return self.waiting_tuples + self.handed_tuples
 
     def pending_secs(self, now: float) -> float:
-        """How long the instance will need for what is on its way, as far as one can see."""
+        """Estimated processing time of the input in transit."""
         return self.pending_tuples * self._rate.secs_per_tuple(self.handed_tuples, now)
 
     @property
@@ -175,17 +174,17 @@ class InstanceQueue:
 
     @property
     def queued_tuples(self) -> int:
-        """The same in tuples."""
+        """Weight of the input in transit, in tuples."""
         return self.waiting_tuples + self.beyond_tuples
 
     @property
     def queued_work(self) -> float:
-        """In tuples: those that wait, or what will come of them if that is more."""
+        """Weight of the queue, in tuples: queued tuples, or their output tuples if more."""
         return self._work(self.queued_tuples)
 
     @property
     def is_too_much_for_a_start(self) -> bool:
-        """Whether much waits for an instance of which nobody knows yet how fast it is."""
+        """Whether the queue is long for an instance of unknown speed."""
         return not self._rate.is_known and self.queued_tuples > UNKNOWN_TUPLES_MAX
 
     @property
@@ -194,11 +193,11 @@ class InstanceQueue:
         return self.waiting_bytes + self.handed_bytes
 
     def offer(self, frames: Frames) -> None:
-        """Take a message, which waits until it is handed over."""
+        """Add a message, which waits for delivery."""
         self.waiting.put(0, frames)
 
     def take(self, now: float) -> list[Frames]:
-        """What is to be handed over now, as one message; empty if nothing is."""
+        """Input to deliver now, as one message; empty if none."""
         if not self.waiting or not self.is_open:
             return []
         return list(self._hand(self._messages_to_hand(now), now))
@@ -208,8 +207,7 @@ class InstanceQueue:
         return any(each is message for each in chain(self.waiting, self.handed))
 
     def take_through(self, last: Frames, now: float) -> list[Frames]:
-        """Some of what waits up to `last`, as one message, whatever the limits say; empty if
-        nothing of that waits."""
+        """Queued messages up to `last`, as one message, regardless of limits; empty if none."""
         number = next((at for at, each in enumerate(self.waiting, 1) if each is last), 0)
         if not number:
             return []
@@ -226,7 +224,7 @@ class InstanceQueue:
         return taken
 
     def _messages_to_hand(self, now: float) -> int:
-        """How many of those that wait, from the front on, go as one message: at least one."""
+        """Number of messages at the front for one delivery: at least one."""
         if len(self.waiting) == 1:
             return 1
         bytes_max = min(MERGED_BYTES_MAX, self._window_bytes - self.handed_bytes)
@@ -243,10 +241,10 @@ class InstanceQueue:
     def processed(
         self, messages: int, busy_secs: float, now: float, paused_secs: float = 0.0
     ) -> None:
-        """The instance has processed its oldest `messages`, which took it so long; back-pressure
-        has held its task for `paused_secs` in all."""
+        """The instance has processed its oldest `messages`, in the reported time; back-pressure
+        has paused its task for `paused_secs` in total."""
         done_tuples = self.handed.take(messages).items
-        if self.beyond_bytes:  # it was handed last
+        if self.beyond_bytes:  # delivered last
             self.beyond_bytes = min(self.beyond_bytes, self.handed_bytes)
             self.beyond_tuples = min(self.beyond_tuples, self.handed_tuples)
         paused = max(0.0, paused_secs - self._paused_secs)
@@ -255,7 +253,7 @@ class InstanceQueue:
         self.fan_out.processed(done_tuples)
 
     def drop_before(self, epoch: int) -> int:
-        """Drop what waits by an earlier plan than this; returns how many messages that were."""
+        """Drop messages of earlier plans; returns their number."""
         waiting = list(self.waiting)
         self.waiting.clear()
         for frames in waiting:
@@ -264,7 +262,7 @@ class InstanceQueue:
         return len(waiting) - len(self.waiting)
 
     def replaced(self, incarnation: int, born_ms: int = 0) -> list[Frames]:
-        """Another process serves the task; returns what its predecessor took along."""
+        """A new process serves the task; returns the input lost with its predecessor."""
         self.born_ms = born_ms
         if self.incarnation is not None:
             self.superseded.add(self.incarnation)
@@ -276,7 +274,7 @@ class InstanceQueue:
         return lost
 
     def validate(self) -> None:
-        """AssertionError unless the bytes are those of the messages, and none waits needlessly."""
+        """AssertionError if the byte count is wrong, or messages wait needlessly."""
         self.waiting.validate()
         self.handed.validate()
         assert self.incarnation is not None or not self.handed

@@ -1,26 +1,25 @@
-"""How long a busy stream manager leaves its sockets alone after a turn.
+"""Rests of a busy stream manager between turns.
 
-In a turn the stream manager takes what has arrived, and then sends what that has become, merged for
-each receiver. A message costs its sender and its receiver far more than the batches in it: two
-system calls, and often a wake-up. While many sources send small batches all the time, turns that
-follow each other at once make as many small messages of them, to each instance and to each other
-stream manager. A rest lets batches come together, here and so in the instances, which make larger
-batches of larger messages.
+In a turn the stream manager reads the available input, and then sends the results, merged for
+each receiver. A message costs its sender and its receiver far more than its batches: two system
+calls, and often a wake-up. While many sources send small batches continuously, back-to-back
+turns produce as many small messages, to each instance and to each other stream manager. A rest
+lets batches accumulate, here and in the instances, which make larger batches of larger messages.
 
-The rule: a rest follows a turn if all of this holds.
+The rule: a rest follows a turn if all conditions hold.
 
-- There are other stream managers. Between two of them a message costs the most: two more processes,
-  ZeroMQ's threads, encryption. In a single container of 20 instances rests save nothing that can be
-  measured (4.9 µs of CPU a tree with and without), and a fifth of the throughput is lost.
-- The machine has more to do than cores: in the last tenth of a second the stream manager has waited
-  for a core for WAITING_SHARE of the time. Then work that is saved is throughput. Else a rest is a
-  delay for nothing.
-- The turns up to this one passed on BATCHES_BUSY batches each on average. What a few sources send
-  is passed on at once, and so is a single burst, such as a request to all instances of a bolt:
-  BATCHES_COUNTED bounds what one turn contributes to the average.
-- These batches are small: TUPLES_SMALL tuples each on average. Larger ones gain little.
+- Other stream managers exist. Messages between stream managers cost the most: two more processes,
+  ZeroMQ's threads, encryption. In a single container of 20 instances rests have no measurable
+  benefit (4.9 µs of CPU a tree with and without), and cost a fifth of the throughput.
+- The machine is overloaded: in the last tenth of a second the stream manager has waited for a core
+  for WAITING_SHARE of the time. Then saved work is throughput. Otherwise a rest is a useless delay.
+- Recent turns forwarded BATCHES_BUSY batches each on average. Input of a few sources is
+forwarded at
+  once, and so is a single burst, such as a request to all instances of a bolt: BATCHES_COUNTED
+  bounds one turn's contribution to the average.
+- The batches are small: TUPLES_SMALL tuples each on average. Larger batches gain little.
 - The turn took less CPU time than the rest would. A stream manager that needs half of a core has
-  longer turns, and rests less: a rest takes nothing away from what it can pass on.
+  longer turns and rests less: its capacity is unaffected by rests.
 """
 
 REST_SECS = 0.002
@@ -35,8 +34,8 @@ BATCHES_BUSY = 4
 BATCHES_COUNTED = 2 * BATCHES_BUSY
 """Of one turn at most: a stream manager is busy from the third busy turn on, not by one burst."""
 TUPLES_SMALL = 32
-"""In a batch: what a batch itself costs, 10 to 15 µs in all processes on its way, is then as much
-as what its tuples cost."""
+"""Tuples per batch: the fixed cost of a batch, 10 to 15 µs in all processes on its way, then
+equals the cost of its tuples."""
 NEWEST_SHARE = 0.25
 """Of the newest turn in the averages."""
 
@@ -45,7 +44,7 @@ class TurnRests:
     """Decides after each turn."""
 
     def __init__(self, rest_secs: float = REST_SECS) -> None:
-        """`rest_secs` of each rest; 0.0: there are none."""
+        """`rest_secs`: length of a rest; 0.0: disabled."""
         self._rest_secs = rest_secs
         self._is_full = False
         """Whether the machine is."""
@@ -66,8 +65,8 @@ class TurnRests:
         self._read_at, self._waited_secs = now, waited_secs or 0.0
 
     def after(self, batches: int, tuples: int, cpu_secs: float, has_peers: bool) -> float:
-        """Seconds to rest, 0.0 for none. The numbers are since the process began: batches that were
-        passed on, the tuples in them, CPU time."""
+        """Seconds to rest, 0.0 for none. The totals are since the start of the process:
+        forwarded batches, their tuples, CPU time."""
         taken, taken_tuples = batches - self._batches, tuples - self._tuples
         used_secs = cpu_secs - self._cpu_secs
         self._batches, self._tuples, self._cpu_secs = batches, tuples, cpu_secs

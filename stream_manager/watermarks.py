@@ -1,8 +1,8 @@
-"""Watermarks: passed on to all readers of the task that they are from, in order with its data.
+"""Watermarks: forwarded to all readers of the sending task, in order with the data.
 
-They are not aligned here: an instance works out what all of its sources agree on. The newest one of
-each task is remembered for instances that are replaced. It may be older than what the task has sent
-since: a watermark says nothing of what was before it, and one that comes late does no harm.
+Watermarks are not aligned here: an instance combines its sources. The newest watermark of each
+task is retained for replaced instances. A retained watermark may be old; a watermark makes no
+statement about earlier tuples, so a late watermark does no harm.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class Watermarks:
         self._newest: dict[int, Frames] = {}
 
     def take(self, head: Header, frames: Frames, out: Out) -> None:
-        """One of an instance here goes to all its readers; one of elsewhere to those here."""
+        """A local instance's watermark goes to all readers; a remote watermark to local readers."""
         state, source = self._state, head.source
         if source not in state.packing.instances:
             state.counters["unroutable"] += 1  # it was scaled away
@@ -49,8 +49,8 @@ class Watermarks:
                 self._to_instance(task, frames, out)
 
     def instance_replaced(self, task: int, out: Out) -> None:
-        """Another process serves a task here: it is told what its sources have said last. What the
-        one before has said is not its own word."""
+        """A new process serves a local task: send the latest watermarks of its sources. The
+        predecessor's own watermark is not valid for the new process."""
         self._newest.pop(task, None)
         instances = self._state.packing.instances
         for source, frames in sorted(self._newest.items()):

@@ -1,15 +1,16 @@
-"""Which checkpoint is under way, and from which ones the topology can be restored.
+"""The checkpoint in progress, and the checkpoints available for a restore.
 
-A checkpoint gets its number, which is stored before it is triggered, so that no number is used
-twice whatever becomes of this master. It is complete when all instances have stored their state and
-the master sees all states in the checkpoint store; that is stored before anybody acts on it. One
-that fails leaves those before as they are: the next one comes after the interval.
+The number of a checkpoint is stored before the checkpoint is triggered, so a number is never
+reused, also after a failure of the master. A checkpoint is complete when all instances have
+stored their state and the master sees all states in the checkpoint store; completion is stored
+before any action on it. A failed checkpoint leaves earlier checkpoints intact: the next follows
+after the interval.
 
-TRANSITIONS is the table of the states of the one under way, which docs/ARCHITECTURE.md draws. Two
-of its arrows wait for the state store (`stored`), one for the instances (`take`), one for the
-checkpoint store (`seen`). Until it is COMPLETING it may be aborted at any moment, and what is
-stored of it is discarded with the next completion; from then on a restore uses it, so a restore
-completes it as well.
+TRANSITIONS is the table of states of the current checkpoint, which docs/ARCHITECTURE.md draws.
+Two arrows wait for the state store (`stored`), one for the instances (`take`), one for the
+checkpoint store (`seen`). Before COMPLETING the checkpoint may be aborted at any moment, and its
+stored data is discarded with the next completion; from then on a restore uses the checkpoint, so
+a restore also completes it.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -55,7 +56,7 @@ class CheckpointState(MachineState):
     NUMBERED = "its number is being stored"
     UNDER_WAY = "the checkpoint is triggered, and instances store their states"
     CHECKING = "all states are stored, the master checks that it can read them"
-    """A host whose disk is not mounted has its states where other hosts cannot read them."""
+    """A host without the mounted disk writes states that other hosts cannot read."""
     COMPLETING = "the master sees all states, the completion is being stored"
     COMPLETE = "all components are notified"
     ABORTED = "its states are deleted at the next completion"
@@ -102,18 +103,19 @@ class CompletedCheckpoint(Struct, frozen=True):
     """How long it took until all states were stored."""
     size_bytes: int
     at_end: str = ""
-    """The phase of the end in which it was taken (plans.Phase); empty before that."""
+    """Phase of the end during the checkpoint (plans.Phase); empty before the end."""
     previous: Mapping[str, tuple[int, ...]] = field(default_factory=dict, name="former")
-    """component -> its tasks of then, of those that have had others since (Restore.previous)"""
+    """component -> tasks at the checkpoint, for components with new tasks since
+    (Restore.previous)"""
     abandoning: tuple[str, ...] = field(default=(), name="gave_up")
-    """The bolts that have abandoned tuples which it covers and none before it."""
+    """Bolts with abandoned tuples covered by the checkpoint and not by an earlier one."""
     with_input: tuple[int, ...] = ()
     """The tasks whose barriers have overtaken input, which is saved with their states."""
     input_messages: int = 0
-    """Of that input."""
+    """Size of the saved input."""
     input_bytes: int = 0
     covered: CoveredCounts = field(default_factory=CoveredCounts)
-    """What the run's instances had counted of what a restore undoes."""
+    """Counts of the run's instances that a restore undoes."""
 
 
 class PendingCheckpoint(Struct):
@@ -133,7 +135,7 @@ class PendingCheckpoint(Struct):
     at_end: str = ""
     abandoning: set[str] = field(default_factory=set)
     counted: dict[int, ProcessCounts] = field(default_factory=dict)
-    """task -> what it had counted of what a restore undoes, if anything"""
+    """task -> counts that a restore undoes, if any"""
     aligned: frozenset[int] = frozenset()
     """The tasks whose input no barrier of it overtakes."""
     with_input: set[int] = field(default_factory=set)
@@ -151,8 +153,8 @@ class Checkpoints:
     def __init__(
         self, options: MasterOptions, stored: messages.Json, wall_clock_secs: float
     ) -> None:
-        """`stored`: what a master before this one left in the state store; ProtocolError if it is
-        none. `wall_clock_secs` plus the core's clock are seconds since 1970."""
+        """`stored`: data of a previous master in the state store; ProtocolError if invalid.
+        `wall_clock_secs` plus the core's clock are seconds since 1970."""
         self._options = options
         self._wall_clock_secs = wall_clock_secs
         self.latest = int(stored.get("latest", 0))
@@ -166,14 +168,14 @@ class Checkpoints:
         self.failed = 0
         """How many have failed."""
         self._aligned_ms: dict[int, int] = {}
-        """Of the newest one that this master has seen complete: task -> alignment."""
+        """task -> alignment, of the newest checkpoint seen complete by the master."""
         self.failure = ""
-        """Why the last one failed; empty if it did not."""
+        """Failure reason of the last checkpoint; empty on success."""
         self._next_at: float | None = None
-        """When the next one is due; None: this master has not looked yet."""
+        """Time of the next checkpoint; None: not yet determined."""
         self._quiet_secs = 0.0
         self.is_requested = False
-        """Whether somebody wants the next one now, also while the topology is paused."""
+        """Whether a checkpoint is requested immediately, also while the topology is paused."""
         self._aligned = frozenset[int]()
         """Of the next one: see PendingCheckpoint."""
         self._garbage = set[int]()
@@ -184,19 +186,19 @@ class Checkpoints:
         return {"latest": self.latest, "completed": [to_json(each) for each in self.completed]}
 
     def numbers(self) -> list[int]:
-        """The checkpoints that are complete and retained, newest first; 0 if there is none."""
+        """Complete retained checkpoints, newest first; 0 if none."""
         return [each.number for each in self.completed] or [0]
 
     @property
     def stored_number(self) -> int:
-        """The newest checkpoint that is stored as complete; 0 without one."""
+        """The newest checkpoint stored as complete; 0 without one."""
         pending = self.pending
         is_storing = pending is not None and pending.state is CheckpointState.COMPLETING
         return next((each.number for each in self.completed[is_storing:]), 0)
 
     @property
     def newest(self) -> int:
-        """The checkpoint from which the topology is restored; 0: its initial state."""
+        """The checkpoint for a restore; 0: the initial state."""
         return self.numbers()[0]
 
     @property
@@ -205,7 +207,7 @@ class Checkpoints:
         return self.completed[0].covered if self.completed else CoveredCounts()
 
     def begin_run(self) -> None:
-        """A run begins, and counts from zero: what one before it counted is no part of it."""
+        """A run starts, and counts from zero: counts of an earlier run are excluded."""
         self.completed = [replace(each, covered=CoveredCounts()) for each in self.completed]
 
     def with_input(self, number: int) -> tuple[int, ...]:
@@ -213,11 +215,11 @@ class Checkpoints:
         return next((each.with_input for each in self.completed if each.number == number), ())
 
     def at_end(self, number: int) -> str:
-        """The phase of the end in which a completed one was taken; empty before that."""
+        """Phase of the end during a completed checkpoint; empty before the end."""
         return next((each.at_end for each in self.completed if each.number == number), "")
 
     def previous(self, number: int) -> Mapping[str, tuple[int, ...]]:
-        """Which components had other tasks when a completed one was taken, and which."""
+        """Components with other tasks at a completed checkpoint, and their tasks."""
         return next((each.previous for each in self.completed if each.number == number), {})
 
     def rescaled(self, before: PackingPlan, after: PackingPlan) -> StoreCheckpoints:
@@ -244,9 +246,9 @@ class Checkpoints:
     # --- the way of a checkpoint --------------------------------------------------------------
 
     def request(self, now: float, quiet_secs: float = 0.0, aligned: Set[int] = frozenset()) -> int:
-        """Somebody wants one now, with no input of the tasks `aligned`; its number. After it none
-        begins by itself for `quiet_secs`: what one commits that comes later, whoever goes on from
-        this one would commit again."""
+        """A checkpoint is requested, without input of the tasks `aligned`; returns its number.
+        Afterwards automatic checkpoints stop for `quiet_secs`: commits of a later checkpoint
+        would be repeated by a topology started from the requested one."""
         self._aligned |= aligned
         self._next_at = now
         self._quiet_secs = quiet_secs
@@ -260,7 +262,7 @@ class Checkpoints:
         return self.pending is None and now >= self._next_at
 
     def begin(self, tasks: Set[int], now: float, at_end: str = "") -> list[Step]:
-        """A checkpoint of these tasks begins: with its number."""
+        """Start a checkpoint of the tasks, with its number."""
         self.latest += 1
         self.pending = PendingCheckpoint(
             self.latest, now, set(tasks), at_end=at_end, aligned=self._aligned
@@ -288,15 +290,16 @@ class Checkpoints:
         return []
 
     def abandoning(self, number: int) -> tuple[str, ...]:
-        """The bolts that have abandoned tuples which a completed one covers and none before it."""
+        """Bolts with abandoned tuples covered by a completed checkpoint and not by an earlier
+        one."""
         return next((each.abandoning for each in self.completed if each.number == number), ())
 
     def completed_message(self, number: int, epoch: int) -> messages.CheckpointCompleted:
-        """For all instances: that one is complete."""
+        """Notification of all instances: the checkpoint is complete."""
         return messages.CheckpointCompleted(number, epoch, self.abandoning(number))
 
     def note_abandoned(self, message: messages.TuplesAbandoned, incarnation: int) -> None:
-        """A bolt has abandoned tuples which the one under way covers, or a completed one;
+        """A bolt has abandoned tuples covered by the current or a completed checkpoint;
         `incarnation`: of its process."""
         pending, task, component = self.pending, message.task, message.component
         if pending is None or pending.number != message.checkpoint:
@@ -307,12 +310,12 @@ class Checkpoints:
         pending.counted[task] = ProcessCounts(task, component, incarnation, counted)
 
     def take(self, message: messages.CheckpointStored, now: float) -> list[Step]:
-        """An instance has stored its state; that of the last one has the master look for all."""
+        """An instance has stored its state; the last state makes the master check all."""
         pending = self.pending
         if pending is None or message.checkpoint != pending.number:
             return []
         if pending.state is not CheckpointState.UNDER_WAY:
-            return []  # said again, or of one that was not triggered
+            return []  # repeated, or of an unknown checkpoint
         if message.task in pending.left:
             pending.left.remove(message.task)
             pending.size_bytes += min(message.size_bytes, SIZE_BYTES_MAX)
@@ -325,14 +328,14 @@ class Checkpoints:
         return [SeekStates(pending.number, tuple(sorted(pending.aligned_ms)))]
 
     def is_checking(self, number: int) -> bool:
-        """Whether the one under way is this one, and waits for what the master sees of it."""
+        """Whether the current checkpoint has the number and waits for the master's check."""
         pending = self.pending
         if pending is None or pending.number != number:
             return False
         return pending.state is CheckpointState.CHECKING
 
     def seen(self, now: float) -> list[Step]:
-        """The master sees all states of the one that is checked: it is complete."""
+        """The master sees all states: the checked checkpoint is complete."""
         pending = self.pending
         assert pending is not None
         pending.enter(CheckpointState.COMPLETING)
@@ -363,7 +366,7 @@ class Checkpoints:
         return StoreCheckpoints(self.to_json())
 
     def late(self, now: float) -> PendingCheckpoint | None:
-        """The one that is under way, if it has had its time."""
+        """The current checkpoint, if timed out."""
         pending = self.pending
         if pending is None or pending.state not in ABORTABLE:
             return None
@@ -402,8 +405,8 @@ class Checkpoints:
             self._end(pending, CheckpointState.COMPLETE)
 
     def drop_newer(self, number: int) -> Step:
-        """Somebody wants the topology to restore that one, so it is the newest from now on.
-        HeronError if it is not retained, or is the newest already."""
+        """Make an older checkpoint the newest, for a requested restore. HeronError if not
+        retained, or already the newest."""
         older = self.numbers()[1:]
         if number not in older:
             known = f"retained: {', '.join(map(str, older))}" if older else "none is retained"
@@ -418,7 +421,7 @@ class Checkpoints:
         name_of: Callable[[int], str],
         now: float,
     ) -> CheckpointStats:
-        """For people, to whom `name_of` says which instance a task is."""
+        """Summary for people; `name_of` maps a task to its instance."""
         newest = self.completed[0] if self.completed else None
         return CheckpointStats(
             restored=recovery.restore.checkpoint,

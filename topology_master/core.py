@@ -62,16 +62,16 @@ class TopologyMaster:
         wall_clock_secs: float = 0.0,
         checkpoints: messages.Json | None = None,
     ) -> None:
-        """`packing`, `previous` and `execution` are what the state store has: the packing plan that
-        is to be, the plan that a master before this one published, and the execution state.
-        `statistics` is what that one had counted (StoreStatistics). `wall_clock_secs` plus the
-        times that `handle` is given are seconds since 1970. `checkpoints`: what the state store has
-        of them (StoreCheckpoints), in a topology that takes any."""
+        """`packing`, `previous` and `execution` are from the state store: the target packing
+        plan, the plan published by a previous master, and the execution state. `statistics`: the
+        previous master's counts (StoreStatistics). `wall_clock_secs` plus the times passed to
+        `handle` are seconds since 1970. `checkpoints`: checkpoint data of the state store
+        (StoreCheckpoints), in a topology with checkpoints."""
         self._submitted = topology
         self.options = options
         self.counters = {"malformed": 0, "refused": 0, "disconnected": 0}
-        """Messages that were dropped; and, counted by the server (CurveAuthenticator),
-        connections without the key, and those that have ended."""
+        """Counts of dropped messages and, counted by the server (CurveAuthenticator), of
+        connections without the key, and of ended connections."""
         kept = statistics or {}
         incidents = Incidents(wall_clock_secs, kept.get("events", ()))
         once = (
@@ -109,12 +109,12 @@ class TopologyMaster:
 
     @property
     def epoch(self) -> int:
-        """Number of the physical plan; 0 while there is none."""
+        """Number of the physical plan; 0 without a plan."""
         return self._life.plan.epoch
 
     @property
     def plan_restore(self) -> Restore | None:
-        """With which states the plan begins; None in a topology that takes no checkpoints."""
+        """Initial states of the plan; None in a topology without checkpoints."""
         return self._life.plan.restore
 
     @property
@@ -140,7 +140,7 @@ class TopologyMaster:
 
     @property
     def update_stage(self) -> UpdateStage | None:
-        """How far an update is; None if none is under way."""
+        """Progress of an update; None without an update."""
         return self._life.updates.stage
 
     @property
@@ -150,7 +150,7 @@ class TopologyMaster:
         return TIMER_SECS if is_waiting else IDLE_TIMER_SECS
 
     def stats(self, component: str | None, now: float) -> TopologyStats:
-        """All numbers; those of one component's instances too if it is given."""
+        """All statistics, including instances of the given component."""
         found = topology_stats(self._life, self.counters, self.options, component, now)
         return replace(found, live_queries=self._queries.counts.by_name())
 
@@ -231,7 +231,7 @@ class TopologyMaster:
             out.append(events.StoreStatistics(kept))
 
     def master_began(self, predecessor: str, now: float) -> None:
-        """This master serves from now on; how the one before ended, if there was one here."""
+        """The master becomes active; `reason`: end of the predecessor, if known."""
         if predecessor:
             what = f"another topology master took over from {predecessor}"
             kind = EventKind.RESTART if predecessor.startswith(ENDED_IN_ORDER) else EventKind.CRASH
@@ -260,7 +260,7 @@ class TopologyMaster:
                 life.members.pong(sender, container, out)
             case messages.QuiescenceReport():
                 if life.effectively_once is not None and message.epoch != self.epoch:
-                    return  # it counts what is discarded now
+                    return  # discarded tuples are counted now
                 life.termination.take(message, now)
                 life.updates.report(message, self.epoch)
                 life.advance(now, out)
@@ -295,7 +295,7 @@ class TopologyMaster:
             case messages.Command():
                 self._command(sender, message, now, out)
             case _:
-                # Whoever has the key may send any message, whatever the type says.
+                # Any client with the key may send any message, regardless of the type.
                 raise ProtocolError(f"no message for a master: {message!r:.100}")
 
     def _register(
@@ -324,9 +324,8 @@ class TopologyMaster:
         life, container = self._life, heartbeat.container
         if container not in life.members.registered:
             if life.updates.number and container not in life.expected:
-                # Of a container that was removed: nothing is to happen to it until it is ended.
-                # One that is wanted once more, by a plan to which an update is rolled back before
-                # it has ended, hears nothing and so registers again.
+                # For a removed container: ignored until the container ends. A container restored by
+                # a rollback before its end gets no answer, and so registers again.
                 life.updates.removed_heard(container, now)
                 out.append(events.Send(sender, messages.HeartbeatAck()))
             return
@@ -349,7 +348,7 @@ class TopologyMaster:
             return
         life.incidents.heard_of_call(task, report.stuck_secs, life.plan.packing, now)
         if report.finished:
-            # A master that took over was not told when it happened.
+            # A master that took over does not know the time of the event.
             life.termination.spout_finished(task, True)
 
     def _spout_finished(self, task: int, finished: bool) -> None:

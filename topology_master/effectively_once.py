@@ -30,19 +30,19 @@ class EffectivelyOnce:
         previous: PhysicalPlan | None,
         wall_clock_secs: float,
     ) -> None:
-        """`stored`, `previous`: the checkpoints and the plan that a master before this one left."""
+        """`stored`, `previous`: checkpoints and plan of a previous master."""
         self.checkpoints = Checkpoints(options, stored, wall_clock_secs)
         if previous is None:
             self.checkpoints.begin_run()
         self.recovery = Recovery(previous.restore if previous else None)
         self._processes: dict[int, int] = {}
-        """container -> incarnation of its stream manager, as this master knows it"""
+        """container -> incarnation of its stream manager, as known to the master"""
         if previous is not None and self._may_have_finished():
             self.recovery.wanted = "another topology master took over while the topology was ending"
 
     def _may_have_finished(self) -> bool:
-        """Whether bolts may have run on_finish since all began by the newest plan: then nobody
-        knows here which ones, and no checkpoint may be taken before all have been restored."""
+        """Whether bolts may have run on_finish since the start of the newest plan: the bolts
+        concerned are unknown, so checkpoints wait until all instances are restored."""
         newest = self.checkpoints.completed[:1]
         if not newest or not newest[0].at_end:
             return False
@@ -50,15 +50,15 @@ class EffectivelyOnce:
         return is_after or newest[0].at_end == Phase.COMMITTING.value
 
     def awaited_at_end(self, number: int, now: float) -> int | None:
-        """The checkpoint that is still to be taken if all are restored from the last one: with it
-        what components have prepared is made good. None if that one was not the last."""
+        """The checkpoint still required after a restore from the last checkpoint: it commits
+        prepared data of components. None after any other restore."""
         if self.checkpoints.at_end(number) != Phase.COMMITTING.value:
             return None
         return self.checkpoints.request(now)
 
     def is_new_process(self, who: RegisterStreamManager) -> bool:
-        """Whether a stream manager, which has no plan yet, is not the one that registered for its
-        container before."""
+        """Whether a stream manager without a plan has replaced the registered one of its
+        container."""
         is_known = self._processes.get(who.container) == who.incarnation
         self._processes[who.container] = who.incarnation
         return not is_known and not who.epoch
@@ -81,13 +81,13 @@ class EffectivelyOnce:
         return self.recovery.restore
 
     def newest_stored(self, epoch: int) -> CheckpointCompleted | None:
-        """The newest checkpoint of which it is stored that it is complete, for processes of the
-        plan of this epoch; None if there is none."""
+        """The newest checkpoint stored as complete, for processes of the epoch; None without
+        one."""
         number = self.checkpoints.stored_number
         return self.checkpoints.completed_message(number, epoch) if number else None
 
     def failure_text(self, reason: str, topology: str) -> tuple[str, str]:
-        """What has happened, and why, for people: an instance cannot have its state."""
+        """Event text with the reason: an instance cannot restore its state."""
         what = f"checkpoint {self.restore.checkpoint} cannot be restored"
         return what, f"{reason}; {self.remedy(topology)}"
 
@@ -110,7 +110,7 @@ class EffectivelyOnce:
         self.checkpoints.note_abandoned(message, members.get(message.task, 0))
 
     def remedy(self, topology: str) -> str:
-        """What a person can do about a restore that fails."""
+        """Remedy for a failing restore."""
         match self.recovery.trouble:
             case RestoreTrouble.AWAY:
                 return "make the checkpoint store reachable; the restore is retried"
@@ -136,7 +136,7 @@ class EffectivelyOnce:
         return set(pending.left) if pending is not None else set()
 
     def view(self, tasks: Set[int]) -> CheckpointView:
-        """What an update of a topology with these tasks sees."""
+        """Input of an update of a topology with the tasks."""
         checkpoints, recovery = self.checkpoints, self.recovery
         return CheckpointView(
             is_restoring=not recovery.is_released,

@@ -1,4 +1,4 @@
-"""What a topology's end comes to: done, or failed because it lost what it may not lose. Pure."""
+"""Result of a topology's end: success, or failure because of lost data. Pure."""
 
 from msgspec import Struct
 
@@ -19,12 +19,12 @@ class End(Struct, frozen=True):
 
 
 def end_of(lost: int, options: MasterOptions, crashes: int) -> End:
-    """The end with so many deliveries that were sent and not processed in time, where so many
-    instances were replaced after a crash.
+    """The end with a number of deliveries sent and not processed in time, after a number of
+    instances replaced after a crash.
 
-    After a crash the difference of the counts says nothing: events tell what was taken along. Where
-    all are restored from a checkpoint they count again then; there every result has to be exact, so
-    it is a failure. Where tuples are tracked, what was lost was replayed.
+    After a crash the difference of counts is meaningless: events report the loss. If all
+    instances are restored from a checkpoint, counts restart and every result must be exact, so a
+    difference is a failure. With tracked tuples, losses were replayed.
     """
     is_known = options.checkpoints or not (crashes or options.tracked)
     reason = f"{lost} deliveries were sent and not processed in time" if lost and is_known else ""

@@ -1,4 +1,4 @@
-"""What can happen to the topology master, and what it can decide to do (core.py joins them)."""
+"""Events and actions of the topology master (core.py maps events to actions)."""
 
 from typing import Any, assert_never
 
@@ -15,7 +15,7 @@ from heron_core.wire.messages import (
 )
 
 ABOUT = ("container", "task", "name")
-"""Fields of messages that say what they are about."""
+"""Message fields that identify the subject."""
 
 
 class MasterReceived(Struct, frozen=True):
@@ -42,15 +42,15 @@ class MasterTimer(Struct, frozen=True):
     """Time has passed; comes many times a second."""
 
     stored: bool = True
-    """Whether the state store has all that it was to be given so far."""
+    """Whether the state store has received all writes so far."""
 
 
 class StatesSought(Struct, frozen=True):
-    """What the checkpoint store has of a checkpoint, as the topology master's host sees it."""
+    """Content of a checkpoint in the store, as seen on the topology master's host."""
 
     checkpoint: int
     folder: str
-    """The store's, as processes open it."""
+    """Location of the store, as opened by processes."""
     missing: tuple[int, ...] = ()
     """The tasks whose state is not there."""
     failure: str = ""
@@ -87,11 +87,11 @@ class StoreState(Struct, frozen=True):
     reason: str
     draining: bool = False
     update: dict[str, Any] = field(default_factory=dict)
-    """What a master that takes over has to know of an update (update/machine.py)."""
+    """Update record for a master that takes over (update/machine.py)."""
 
 
 class StoreStatistics(Struct, frozen=True):
-    """Write down what a master that takes over has to know of the numbers."""
+    """Record the statistics for a master that takes over."""
 
     statistics: dict[str, Any]
 
@@ -111,13 +111,13 @@ class SeekStates(Struct, frozen=True):
 
 
 class DescribeCheckpoint(Struct, frozen=True):
-    """Write into the checkpoint store what is in a checkpoint, whose states are all there."""
+    """Write the checkpoint's description into the checkpoint store, after all its states."""
 
     checkpoint: int
     at: float
     """When it was triggered, in seconds since 1970."""
     at_end: str = ""
-    """The phase of the end in which it was taken; empty before that."""
+    """Phase of the end during the checkpoint; empty before the end."""
 
 
 class DiscardCheckpoint(Struct, frozen=True):

@@ -1,7 +1,7 @@
-"""What happened to the topology, as events for people: the newest are kept, and each is told once.
+"""Events of a topology for people: the newest are retained, and each incident is reported once.
 
-Some things are heard of (a process was replaced), others are found by looking at what heartbeats
-say: a pause that lasts, a call that does not return, a container that is silent.
+Some incidents are reported (a replaced process), others are derived from heartbeats: a long
+pause, a call that does not return, a silent container.
 """
 
 from collections import deque
@@ -29,11 +29,11 @@ NAMED_MAX = 4
 
 
 class Incidents:
-    """The newest events, and what is going on now that an event has told of."""
+    """The newest events, and ongoing incidents already reported."""
 
     def __init__(self, wall_clock_secs: float, kept: Iterable[Any] = ()) -> None:
-        """`wall_clock_secs` plus the core's clock are seconds since 1970; `kept`: what a master
-        before this one kept (`to_json`)."""
+        """`wall_clock_secs` plus the core's clock are seconds since 1970; `kept`: events of a
+        previous master (`to_json`)."""
         self._wall_clock_secs = wall_clock_secs
         events = (from_json(TopologyEvent, each, "an event") for each in kept)
         self.newest: deque[TopologyEvent] = deque(events, maxlen=EVENTS_MAX)
@@ -41,7 +41,7 @@ class Incidents:
         self._stuck: dict[int, float] = {}
         """task id -> how long its call has lasted, when last heard"""
         self._paused_by: dict[int, str] = {}
-        """task id of a cause -> those whom it pauses, as they were named"""
+        """task id of a cause -> paused instances, as reported"""
         self._silent: set[int] = set()
 
     def to_json(self) -> list[dict[str, Any]]:
@@ -84,7 +84,7 @@ class Incidents:
     def instance_replaced(
         self, message: InstanceReplaced, packing: PackingPlan, now: float
     ) -> None:
-        """An instance's process ended and another one serves its task."""
+        """A new process serves an instance's task."""
         if message.task not in packing.instances:
             return
         costs = []
@@ -104,7 +104,7 @@ class Incidents:
     def container_replaced(
         self, container: int, reason: str, now: float, cost: str = LOST_QUEUES
     ) -> None:
-        """A container's stream manager ended and another one serves it."""
+        """A new process serves as a container's stream manager."""
         kind = _kind_of(reason)
         why = "" if kind is EventKind.RESTART else cost
         self.record(now, kind, f"stream manager {container} {reason}", why, container)
@@ -112,7 +112,7 @@ class Incidents:
     # --- what heartbeats say --------------------------------------------------------------------
 
     def heard_of_call(self, task: int, secs: float, packing: PackingPlan, now: float) -> None:
-        """How long the call of user code lasts that an instance is stuck in; 0 for none."""
+        """Duration of the call in which an instance is stuck; 0 for none."""
         before = self._stuck.get(task)
         if secs:
             self._stuck[task] = secs
@@ -128,7 +128,7 @@ class Incidents:
     def heard_of_pauses(
         self, pauses: Mapping[int, PauseStatistics], packing: PackingPlan, now: float
     ) -> None:
-        """Who is paused now, of all containers: task -> its pauses."""
+        """Current pauses of all containers: task -> its pauses."""
         paused_by: dict[int, list[str]] = {}
         lasting: dict[int, float] = {}
         for task, pause in sorted(pauses.items()):

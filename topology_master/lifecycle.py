@@ -1,7 +1,7 @@
-"""The life of one topology: its state, its plan, its updates and its end.
+"""The life of one topology: state, plan, updates and end.
 
-This joins membership, physical plan, measurements, updates and termination: whatever changes one of
-them and concerns another one passes here. core.py says which message changes what.
+The module joins membership, physical plan, measurements, updates and termination: changes of one
+part with effects on another go through here. core.py maps messages to changes.
 """
 
 from collections.abc import Iterable, Set
@@ -43,7 +43,7 @@ ANOTHER_TRY = "another try"
 
 
 class Lifecycle:
-    """The parts of a topology master's state, and what changes several of them."""
+    """The parts of a topology master's state, and cross-cutting changes."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class Lifecycle:
         incidents: Incidents,
         effectively_once: EffectivelyOnce | None = None,
     ) -> None:
-        """`packing`, `previous` and `stored` are what the state store has: the packing plan that is
-        to be, the plan that a master before this one published, and the execution state.
-        `effectively_once`: of a topology that takes checkpoints."""
+        """`packing`, `previous` and `stored` are from the state store: the target packing plan,
+        the plan published by a previous master, and the execution state. `effectively_once`: for
+        a topology with checkpoints."""
         update = stored.get("update") or {}
         self._submitted = topology
         self.state = first_state(options, previous, stored)
@@ -85,7 +85,7 @@ class Lifecycle:
 
     @property
     def topology(self) -> TopologySpec:
-        """As it is by the plan: its code may have been changed."""
+        """The topology of the plan: its code may have changed."""
         return self.plan.packing.topology_of(self._submitted)
 
     @property
@@ -100,7 +100,7 @@ class Lifecycle:
 
     @property
     def expected(self) -> set[int]:
-        """The containers of the plan and those that an update adds."""
+        """Containers of the plan, and containers added by an update."""
         return self.plan.containers | containers_of(self.updates.target or self.plan.packing)
 
     @property
@@ -138,7 +138,7 @@ class Lifecycle:
         once = self.effectively_once
         is_new = once is not None and once.is_new_process(who) and who.container in planned
         if once is not None and is_new and self.plan.epoch == epoch > 0:
-            # Its address may be that of the one before, whose queues are gone all the same.
+            # Its address may equal its predecessor's, whose queues are lost nevertheless.
             self._restore(once, f"another process serves container {who.container}", now, out)
         self.advance_update(now, out)
         if self.termination.finishing:
@@ -147,8 +147,8 @@ class Lifecycle:
             self.members.send(who.container, messages.FinishBolts(tasks), out)
 
     def _plan_for(self, newest: int | None, now: float, out: Out) -> None:
-        """All are registered: publish a plan if it is a new one. An unchanged one is for the
-        `newest` container; None: for all."""
+        """All are registered: publish a new plan. An unchanged plan is for the `newest`
+        container; None: for all."""
         if self.plan.renew(self.members.addresses(self.plan.containers)):
             if self.effectively_once is None:
                 self._publish(out)
@@ -157,14 +157,14 @@ class Lifecycle:
         elif newest is not None:
             self._send_plan({newest}, out)
         elif self._plan_state == self.plan.stored_state:
-            # A master took over; the one before may have died before it had sent this plan to all.
+            # A master took over; its predecessor may have died before sending the plan to all.
             self._send_plan(self.plan.containers, out)
         else:
             self._publish(out)  # it died in the middle of an update
 
     @property
     def _plan_state(self) -> str:
-        # A spout that is restored from the last checkpoint is to emit nothing more.
+        # A spout restored from the last checkpoint must not emit any more.
         is_over = self.termination.phase in (Phase.COMMITTING, Phase.ENDED)
         return TopologyState.PAUSED if self.updates.spouts_paused or is_over else self.state
 
@@ -175,7 +175,7 @@ class Lifecycle:
         return self.plan.to_json(self.topology.name, self._plan_state, is_updated, has_ticks)
 
     def _publish(self, out: Out) -> None:
-        """Store the physical plan and send it to all stream managers in it."""
+        """Store the physical plan and send it to all its stream managers."""
         if self.effectively_once is not None:
             self._withheld = True
         out.append(events.StorePlan(self._plan_json()))
@@ -258,7 +258,7 @@ class Lifecycle:
     ) -> None:
         """The checkpoint store was looked at: the checkpoint is complete, or has failed."""
         if not once.checkpoints.is_checking(sought.checkpoint):
-            return  # it was aborted meanwhile
+            return  # aborted meanwhile
         if why := why_unseen(sought, self.topology, self.plan.packing, self.members.hosts):
             self._checkpoint_failed(once, sought.checkpoint, why, now)
             return
@@ -281,7 +281,7 @@ class Lifecycle:
             self.incidents.record(now, EventKind.CHECKPOINT, f"checkpoint {number} failed", why)
 
     def advance_checkpoints(self, now: float, out: Out) -> None:
-        """What is due: a checkpoint, or its end, or another try to restore."""
+        """Due work: a checkpoint or its timeout, or another restore attempt."""
         once = self.effectively_once
         if once is None:
             return
@@ -306,7 +306,7 @@ class Lifecycle:
         )
 
     def _is_taking_checkpoints(self, once: EffectivelyOnce) -> bool:
-        """In a topology that is paused nothing changes, so nobody saves it unasked."""
+        """A paused topology does not change, so checkpoints are taken on request only."""
         is_paused = self.state != TopologyState.RUNNING and not once.checkpoints.is_requested
         return not is_paused and self.termination.phase in (Phase.RUNNING, Phase.DRAINING)
 
@@ -346,7 +346,7 @@ class Lifecycle:
     # --- what the user wants ------------------------------------------------------------------
 
     def set_state(self, state: str, now: float, out: Out) -> bool:
-        """Let the spouts emit or pause them; whether that changed anything."""
+        """Activate or pause the spouts; whether the state changed."""
         if state == self.state:
             return False
         self.state = state
@@ -371,7 +371,7 @@ class Lifecycle:
         self.termination.detector.restart()
 
     def start_update(self, target: PackingPlan, now: float, out: Out) -> int:
-        """Begin an update to another plan; its number, or HeronError if that cannot be."""
+        """Start an update to a new plan; its number, or HeronError if impossible."""
         self._carry_out(self.updates.start(target, self.view, now), now, out)
         what = f"update {self.updates.number} starts"
         why = changes_between(self.plan.packing, target)
@@ -379,7 +379,7 @@ class Lifecycle:
         return self.updates.number
 
     def cancel_update(self, reason: str, now: float, out: Out) -> None:
-        """Give the update up, or begin its rollback; HeronError if that cannot be."""
+        """Abort the update or start its rollback; HeronError if impossible."""
         self._carry_out(self.updates.cancel(reason, self.view, now), now, out)
         if self.updates.update is None:
             self._update_is_over(now)
@@ -405,7 +405,7 @@ class Lifecycle:
         )
 
     def advance(self, now: float, out: Out) -> None:
-        """One step of the update that is under way, or else towards the end."""
+        """One step of the current update, or else towards the end."""
         if self.updates.update is not None:
             self.advance_update(now, out)
         else:
@@ -422,14 +422,14 @@ class Lifecycle:
                     out.append(events.StoreState(end.state, end.reason))
 
     def instance_failed(self, task: int, error: str, now: float, out: Out) -> None:
-        """A process cannot begin: an update for which all wait comes to nothing."""
+        """A process cannot start: an update waiting for the process fails."""
         once = self.effectively_once
         if once is None or not once.recovery.is_released:
             self.updates.instance_failed(task, error)
             self.advance_update(now, out)
 
     def advance_update(self, now: float, out: Out) -> None:
-        """One step of the update that is under way, if there is one."""
+        """One step of the current update, if any."""
         if self.updates.update is not None:
             self._carry_out(self.updates.advance(self.view, now), now, out)
             if self.updates.update is None:
@@ -460,8 +460,8 @@ class Lifecycle:
                     assert_never(decision)
 
     def _switch(self, packing: PackingPlan, now: float, out: Out) -> None:
-        """Run by another packing plan, whose stream managers are all registered. They get it when
-        it is stored. In a topology that takes checkpoints all begin with the newest one."""
+        """Activate a new packing plan with all stream managers registered. They receive the plan
+        once stored. In a topology with checkpoints all instances restore the newest."""
         once = self.effectively_once
         if once is not None:
             out.append(once.checkpoints.rescaled(self.plan.packing, packing))

@@ -1,7 +1,7 @@
 """The topology master's ends of the numbered links with its stream managers.
 
-A stream manager is its process: whatever connection its packets come by, the newest is the one for
-the answers. It opens a session; one that this master does not know begins with nothing received.
+A stream manager is identified by its process: of several connections, the newest receives the
+answers. The stream manager opens a session; a session unknown to the master starts empty.
 """
 
 from typing import Generic, TypeVar
@@ -13,8 +13,8 @@ from heron_core.wire.numbered_link import NumberedLink, Packet, PacketHeader
 T = TypeVar("T")
 
 FORGOTTEN_AFTER_SECS = 600.0
-"""Who has not been heard of for so long is forgotten. If it is there again it opens another session
-and is told everything again, as by a master that took over."""
+"""Silence after which a stream manager is forgotten. If it returns, it opens a new session and
+is sent everything again, as by a new master."""
 PREFIX = b"stream manager "
 
 
@@ -57,7 +57,7 @@ class ManagerLinks(Generic[T]):
         if end is None or end.link.session < header.session:
             end = self._opened(sender, header, connection, now)
         if header.session < end.link.session:
-            return Arrived(sender, None, [])  # what was under way when another one was opened
+            return Arrived(sender, None, [])  # messages in transit when a new session was opened
         end.connection, end.heard_at = connection, now
         taken = end.link.take(packet, now)
         return Arrived(sender, taken.message, [(connection, each) for each in taken.answers])

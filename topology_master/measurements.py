@@ -33,14 +33,14 @@ OPTIONAL = (
 
 
 class Losses(Struct):
-    """What processes took along that were replaced."""
+    """Losses with replaced instances."""
 
     instances: int = 0
     """Instances that were replaced after a crash."""
     stream_managers: int = 0
-    """Stream managers that were."""
+    """Losses with replaced stream managers."""
     deliveries: int = 0
-    """That nobody will replay."""
+    """Losses without replay."""
 
 
 class Measurements:
@@ -50,7 +50,7 @@ class Measurements:
         self._rollup = RollUp(topology, packing)
         self._topology = topology
         self._paused: dict[int, dict[int, PauseStatistics]] = {}
-        """container -> its instances that were ever paused"""
+        """container -> instances that were ever paused"""
         self._stream_managers: dict[int, StreamManagerStats] = {}
         """container -> the counters of its stream manager"""
         self._errors: dict[int, str] = {}
@@ -72,7 +72,7 @@ class Measurements:
         }
 
     def dismiss(self, containers: Set[int]) -> None:
-        """Forget containers that are removed."""
+        """Drop the data of removed containers."""
         for container in containers:
             self._paused.pop(container, None)
             self._stream_managers.pop(container, None)
@@ -87,8 +87,8 @@ class Measurements:
         self._next_tries.said(message.task, message.next_try_ms / 1000, now)
 
     def take_stream_manager(self, heartbeat: Heartbeat, packings: Iterable[PackingPlan]) -> None:
-        """What a stream manager says of itself; `packings`: those whose tasks it may name.
-        ProtocolError if it names others, or does not say how many bytes wait for each."""
+        """A stream manager's report; `packings`: plans with valid tasks. ProtocolError for an
+        unknown task, or without queued bytes per task."""
         counters = stream_manager_stats(heartbeat.metrics)
         paused = {task: PauseStatistics(*each) for task, each in heartbeat.paused.items()}
         named = {*paused, *(cause for each in paused.values() for cause in each.causes)}
@@ -100,8 +100,8 @@ class Measurements:
     def take_report(
         self, container: int, task: int, data: Json, plan: CurrentPlan, now: float
     ) -> InstanceReport | None:
-        """What an instance says of itself; None for a late report of before the last update.
-        ProtocolError if it is malformed or of an instance that is not in the container."""
+        """An instance's report; None for a late report from before the last update.
+        ProtocolError if malformed, or of an instance outside of the container."""
         if plan.packing.container_of.get(task) != container:
             if plan.previous.container_of.get(task) == container:
                 return None
@@ -119,14 +119,14 @@ class Measurements:
     def components(
         self, fresh: Set[int], covered: CoveredCounts | None, now: float
     ) -> dict[str, ComponentStats]:
-        """component -> its numbers; `fresh`: the tasks that live; `covered`: by the newest
-        completed checkpoint, None where none are taken."""
+        """component -> statistics; `fresh`: live tasks; `covered`: counts at the newest
+        completed checkpoint, None without checkpoints."""
         return self._rollup.components(self._queues(), fresh, covered, now)
 
     def instances(
         self, component: str | None, fresh: Set[int], now: float
     ) -> tuple[InstanceStats, ...] | None:
-        """The instances of a component, or of EVERY_COMPONENT; None if there is no such one."""
+        """The instances of a component, or of EVERY_COMPONENT; None for an unknown component."""
         rows = self._rollup.wanted_instances(component, self._queues(), fresh)
         if rows is None or not self._next_tries:
             return rows
@@ -143,15 +143,15 @@ class Measurements:
         return None if found is None else max(0, found - self.losses.deliveries)
 
     def pauses(self) -> dict[int, PauseStatistics]:
-        """task id -> its pauses, for those that ever had any."""
+        """task id -> its pauses, if any."""
         return dict(self._pauses())
 
     def to_json(self) -> dict[str, Any]:
-        """What a master that takes over has to know: counts and losses."""
+        """Data for a master that takes over: counts and losses."""
         return {"counts": self._rollup.to_json(), "losses": to_json(self.losses)}
 
     def remember(self, data: Json) -> None:
-        """What a master before us kept by `to_json`; ProtocolError for what is none."""
+        """Restore the `to_json` of a previous master; ProtocolError if invalid."""
         try:
             self._rollup.remember(data["counts"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -159,7 +159,7 @@ class Measurements:
         self.losses = from_json(Losses, data.get("losses"), "losses")
 
     def paused(self, packing: PackingPlan) -> dict[int, PauseStats]:
-        """task id -> its pauses, for those that ever had any."""
+        """task id -> its pauses, if any."""
         return {
             task: PauseStats(
                 instance=instance_name(packing, task),
@@ -187,7 +187,7 @@ class Measurements:
             yield from paused.items()
 
     def _queues(self) -> dict[int, QueueNumbers]:
-        """task id -> what its stream manager holds for it or has handed to it."""
+        """task id -> tuples queued or delivered by its stream manager."""
         return {
             task: QueueNumbers(
                 size_bytes,

@@ -1,9 +1,9 @@
-"""Which stream manager serves which container, and who else wants to.
+"""The stream manager of each container, and candidates for its place.
 
-A container has one stream manager, which is a process and not a connection: if it registers again
-it is told everything again, and nothing changes. Another one that registers for the container is a
-candidate: the one that is registered is asked whether it lives, and has a moment to answer. If it
-does, the candidate is rejected; if not, the candidate takes over.
+A container has one stream manager, identified by its process, not its connection: a repeated
+registration is answered fully, without any change. A second process that registers for the
+container is a candidate: the registered stream manager is probed, with a short timeout. If it
+answers, the candidate is rejected; if not, the candidate takes over.
 """
 
 from collections.abc import Set
@@ -28,7 +28,7 @@ class RegisteredStreamManager(Struct, frozen=True):
 
     @property
     def rejection(self) -> messages.RegistrationRejected:
-        """What another one of its container is told."""
+        """Answer to a rejected candidate."""
         who = self.registration
         return messages.RegistrationRejected(
             f"container {who.container} is served by pid {who.pid} on {who.host}"
@@ -56,7 +56,7 @@ class Membership:
             self._accept(replace(newcomer, since=holder.since), out)
             self._heard_at[container] = newcomer.since
             return True
-        # Has it died, or are there two? The one that we have is asked, and has a moment.
+        # Dead, or a duplicate? Probe the registered stream manager.
         self._candidates[container] = newcomer
         self.send(container, messages.Ping(), out)
         return False
@@ -75,8 +75,8 @@ class Membership:
         return bool(self._candidates)
 
     def take_over(self, now: float, out: Out) -> RegisteredStreamManager | None:
-        """A candidate that takes over from a stream manager that does not answer; None if there is
-        no such candidate (any more)."""
+        """A candidate that takes over from a stream manager without an answer; None without a
+        candidate."""
         for container, candidate in self._candidates.items():
             if now - candidate.since >= self._takeover_secs:
                 del self._candidates[container]
@@ -99,8 +99,8 @@ class Membership:
         return {each for each in self.registered if now - self._heard_at[each] > silent_secs}
 
     def heartbeat(self, sender: bytes, container: int, now: float, out: Out) -> bool:
-        """Acknowledge a heartbeat of a container's registered stream manager; False if it is of
-        another one, which is rejected unless it is a candidate."""
+        """Acknowledge a heartbeat of a container's registered stream manager; False for any
+        other process, which is rejected unless a candidate."""
         holder = self.registered[container]
         if holder.sender == sender:
             self._heard_at[container] = now
@@ -108,7 +108,7 @@ class Membership:
             return True
         candidate = self._candidates.get(container)
         if candidate is None or candidate.sender != sender:
-            # It was stopped for a while, and another one has replaced it since.
+            # The process was suspended, and has been replaced since.
             out.append(events.Send(sender, holder.rejection))
         return False
 
@@ -120,7 +120,7 @@ class Membership:
             self._candidates.pop(container, None)
 
     def addresses(self, containers: Set[int]) -> dict[int, str]:
-        """container -> address of its stream manager for its peers; all of them are registered."""
+        """container -> address of its stream manager for peers; all are registered."""
         return {each: self.registered[each].registration.address for each in sorted(containers)}
 
     @property

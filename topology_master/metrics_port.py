@@ -1,7 +1,7 @@
-"""The topology master's own OpenMetrics (`topology.metrics.port`), for who runs no service.
+"""The topology master's own OpenMetrics endpoint (`topology.metrics.port`), without a service.
 
-Whatever is wrong with it, the topology goes on: a port that is taken, or a package that is not
-there, is one line in the log. The port is tried again, as the master before this one may have it.
+Problems never affect the topology: an occupied port or a missing package is one line in the log.
+The port is retried, because a previous master may still occupy it.
 """
 
 import logging
@@ -48,7 +48,7 @@ class OwnMetrics:
             return
         self._try_at = now + TRY_SECS
         try:
-            # Only who has a port needs an HTTP server and the client of Prometheus.
+            # HTTP server and Prometheus client are needed with a port only.
             import prometheus_client  # noqa: F401
 
             from heron_io.metrics_port import MetricsPort
@@ -70,7 +70,7 @@ class OwnMetrics:
         log.warning("%s", text)
 
     def answer(self, ready: Mapping[Any, int], core: TopologyMaster, now: float) -> None:
-        """Hand the numbers over if somebody scrapes."""
+        """Supply the numbers on a scrape."""
         if self._port is not None and self._port.asked.readable in ready:
             stats, containers = core.stats(EVERY_COMPONENT, now), len(core.packing.containers)
             self._port.answer(partial(_scrape, self._name, self._labels, containers, stats))
@@ -82,7 +82,7 @@ class OwnMetrics:
 
 
 def labels_of(topology: TopologySpec, execution: Any, scheduler: Any) -> Labels:
-    """Who runs it where, by the nodes of the state store: as the service tells it."""
+    """Deployment of the topology, from the state store's nodes, as in the service."""
     environ = topology.config.get(ENVIRONMENT)
     return {
         "cluster": str(_of(scheduler).get("cluster") or "local"),

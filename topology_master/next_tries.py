@@ -1,7 +1,7 @@
-"""When the next process of an instance starts that keeps ending. Pure.
+"""Start time of the next process of an instance that keeps ending. Pure.
 
-A process says how long the next one waits if it ends at once: with its failure, if it could not
-start, or when it registers. In the second case nothing tells of its end but its silence.
+A process announces the delay of its successor in case of an immediate end: with its start
+failure, or when it registers. In the latter case only silence reveals the end.
 """
 
 from collections.abc import Set
@@ -15,7 +15,7 @@ class _Try(Struct):
     pause_secs: float
     """How long the next process waits."""
     stable_at: float
-    """From then on the next one waits for nothing."""
+    """Uptime after which a successor starts without delay."""
     heard_at: float
     """When the process ended, or was last heard of."""
 
@@ -30,24 +30,23 @@ class NextTries:
         return bool(self._tries)
 
     def said(self, task: int, pause_secs: float, now: float) -> None:
-        """What a process of the task says when it could not start, and ends, or when it has taken
-        the place of one that ended."""
+        """Report of a task's process that could not start, or has replaced an ended process."""
         self._tries.pop(task, None)
         if pause_secs > 0:
             self._tries[task] = _Try(pause_secs, now + max(STABLE_SECS, pause_secs), now)
 
     def heard_of(self, task: int, now: float) -> None:
-        """Its process lives."""
+        """The process is alive."""
         if (found := self._tries.get(task)) is not None:
             found.heard_at = now
             if now >= found.stable_at:
                 del self._tries[task]
 
     def secs(self, task: int, now: float) -> float:
-        """Until the next process of a task that has none; 0 if that is not known, or it is due."""
+        """Time until the next process of a task without one; 0 if unknown or due."""
         found = self._tries.get(task)
         return 0.0 if found is None else max(0.0, found.heard_at + found.pause_secs - now)
 
     def keep(self, tasks: Set[int]) -> None:
-        """Forget all others."""
+        """Drop all other tasks."""
         self._tries = {task: each for task, each in self._tries.items() if task in tasks}

@@ -10,9 +10,8 @@ from heron_core.plans import PhysicalPlan, TopologyState, initial_state
 from heron_core.report_interval import idle_report_secs
 
 BLOCKED_SECS = 6.0
-"""A queue is a cause of back-pressure when it is more than a second of work, so one that is still
-named this long after the spouts have paused is far longer. With what comes before and after, an
-update is done in fifteen seconds."""
+"""A queue is a cause of back-pressure above a second of work, so a cause that persists after the
+spouts have paused has a far longer queue. In total, an update is done within fifteen seconds."""
 
 
 class MasterOptions(Struct, frozen=True):
@@ -25,7 +24,7 @@ class MasterOptions(Struct, frozen=True):
     """Effectively once: after a failure the topology is restored from a checkpoint."""
     checkpoint_interval_secs: float = 10.0
     checkpoint_timeout_secs: float = 60.0
-    """One that is not complete by then has failed."""
+    """Timeout of a checkpoint."""
     checkpoint_pause_secs: float = 0.1
     """Between the end of one and the next."""
     checkpoints_retained: int = 3
@@ -38,16 +37,16 @@ class MasterOptions(Struct, frozen=True):
     """Between two times that a hundred tasks' counts are kept for a master that takes over; more
     tasks, less often."""
     deactivate_wait_secs: float = 60.0
-    """How long an update waits until nothing is in flight; then what is left of it fails."""
+    """Drain timeout of an update; then remaining tuples fail."""
     blocked_secs: float = BLOCKED_SECS
-    """How long it waits while back-pressure holds what is in flight."""
+    """Drain timeout while back-pressure blocks tuples in flight."""
     reactivate_wait_secs: float = 600.0
     """How long it waits for added containers, and after the switch for all instances."""
     probe_interval_secs: float = 0.02
     """Between two rounds of probes while the end is near: short beside a second, long beside a
     round trip."""
     probe_patience_secs: float = 2.0
-    """A round that not all instances answer is aborted (one is being restarted) and repeated."""
+    """Timeout of a round of probes (an instance may be restarting), before a new round."""
     lost_after_secs: float = 2.0
     """Tuples that were lost leave the counts unequal for ever: after this long without any change,
     with every instance idle, the rest is declared lost."""
@@ -56,18 +55,18 @@ class MasterOptions(Struct, frozen=True):
     registers: a hundred round trips, and still half a second from a death to its replacement."""
 
     metrics_port: int | None = None
-    """Where OpenMetrics is served, 0 for any port that is free; None for nowhere."""
+    """Port of OpenMetrics, 0 for any free port; None: disabled."""
     metrics_host: str = "127.0.0.1"
     trace_sample: int = 0
     """One in so many tuples of a spout is traced; 0 for none."""
     trace_secs: float = 30.0
-    """After so long nobody hears what became of a traced tuple."""
+    """Time after which the outcome of a traced tuple is no longer awaited."""
     trace_endpoint: str | None = None
     """Where traces go; None for where OpenTelemetry's variables say."""
 
     def instance_silent_secs(self, tasks: int) -> float:
-        """An instance, of so many, that was not heard of for so long is shown as down: longer than
-        one that does nothing keeps silent."""
+        """Silence after which an instance is shown as down, for topologies of the given size:
+        longer than the report interval of an idle instance."""
         return self.silent_secs + idle_report_secs(self.metrics_interval_secs, tasks)
 
     @staticmethod
@@ -98,7 +97,7 @@ class MasterOptions(Struct, frozen=True):
 def first_state(
     options: MasterOptions, previous: PhysicalPlan | None, stored: Mapping[str, Any]
 ) -> str:
-    """The state that a master takes over, or the one in which the topology starts."""
+    """State of a master that takes over, or the initial state of the topology."""
     if (stored.get("update") or {}).get("under_way"):
         # The plan says PAUSED, whatever the user wants.
         return str(stored["state"])

@@ -22,30 +22,30 @@ class CurrentPlan:
     """The plan that the stream managers work by, or will once all of them are registered."""
 
     def __init__(self, packing: PackingPlan, previous: PhysicalPlan | None) -> None:
-        """`previous`: the plan that a master before this one has stored."""
+        """`previous`: the stored plan of a previous master."""
         self.packing = previous.packing if previous else packing
         self.previous = self.packing
         """The packing plan before the last update: late messages of its instances are no error."""
         self.epoch = previous.epoch if previous else 0
-        """Number of the plan; 0 while there is none."""
+        """Number of the plan; 0 without a plan."""
         self.stored_state = previous.state if previous else None
-        """State of the topology in the plan that a master before this one has stored."""
+        """State of the topology in a previous master's stored plan."""
         self.restore: Restore | None = previous.restore if previous else None
-        """Of a topology that takes checkpoints: with which states this epoch begins."""
+        """For a topology with checkpoints: initial states of the epoch."""
         self.moved: MovedStates | None = previous.moved if previous else None
-        """States that the update moves which is under way."""
+        """States migrated by the current update."""
         self.rescaled = dict(previous.rescaled) if previous else {}
-        """component -> the epoch since which it has its tasks, if it had others before."""
+        """component -> first epoch of its current tasks, if they changed."""
         self._addresses = dict(previous.stream_managers) if previous else {}
 
     @property
     def containers(self) -> set[int]:
-        """The containers of the plan; those that an update adds are not in it yet."""
+        """Containers of the plan, without containers being added by an update."""
         return containers_of(self.packing)
 
     def follow(self, epoch: int) -> None:
-        """A stream manager works by a plan of this epoch, which a master before this one published
-        and could not store any more: the next plan is newer than that."""
+        """A stream manager has a plan of the epoch, published by a previous master that failed
+        to store it: the next plan must be newer."""
         if epoch > self.epoch:
             self.epoch = epoch
             self._addresses = {}
@@ -59,7 +59,7 @@ class CurrentPlan:
         return True
 
     def next_epoch(self) -> None:
-        """The same plan, but nothing that was sent by it so far counts."""
+        """The plan in a new epoch: earlier messages are void."""
         self.epoch += 1
 
     def switch(self, packing: PackingPlan, addresses: Mapping[int, str]) -> None:
@@ -77,9 +77,9 @@ class CurrentPlan:
     def to_json(
         self, topology: str, state: str, is_updated: bool, has_ticks: bool
     ) -> dict[str, Any]:
-        """The physical plan of a topology in `state`. `is_updated`: spouts stand still for an
-        update, and may have deferred `fail`; `has_ticks`: bolts have ticks, unless nobody is left
-        who would take what these emit."""
+        """The physical plan of a topology in `state`. `is_updated`: spouts are paused for an
+        update, and may have deferred `fail`; `has_ticks`: bolts have ticks, unless receivers of
+        their emits have ended."""
         plan = PhysicalPlan(
             topology,
             self.epoch,
@@ -101,7 +101,7 @@ class CurrentPlan:
 
 
 def changes_between(before: PackingPlan, after: PackingPlan) -> str:
-    """Which components get other numbers of instances, and how many containers there are."""
+    """Components with a new parallelism, and the number of containers."""
     changes = [
         f"{component} {len(before.tasks_of.get(component, ()))} -> {len(tasks)}"
         for component, tasks in after.tasks_of.items()

@@ -1,9 +1,9 @@
-"""Live queries of state: who asked, which instances are asked, and when a question ends.
+"""Live queries of state: requester, queried instances, and end of a query.
 
-A question about a key goes to the one task to which fields grouping sends the key; one about many
-keys, or about a component whose inputs are not all grouped by fields, goes to all tasks, and their
-answers are merged in the order of the keys. A question ends exactly once: by its last answer, by
-the first answer that says why there is none, by the death of an instance, or by its deadline.
+A query for a key goes to the task selected by fields grouping; a query over many keys, or of a
+component with other groupings, goes to all tasks, and answers are merged in key order. A query
+ends exactly once: by its last answer, by the first error, by the death of an instance, or by its
+deadline.
 """
 
 import reprlib
@@ -39,7 +39,7 @@ SECS_MAX = 60.0
 LIMIT = 100
 LIMIT_MAX = 10_000
 ANSWER_BYTES_MAX = 1 << 20
-"""Of one question: a person reads less, and whoever wants all reads a savepoint."""
+"""Limit of rows per query: a person reads less, and a full export uses a savepoint."""
 KEY_CHARACTERS_MAX = 64 * 1024
 """Of a key or a prefix."""
 
@@ -91,13 +91,13 @@ class _Question(Struct):
     tasks: tuple[int, ...]
     """All of the component, as they were when it was asked."""
     missing: set[int]
-    """Those that were asked and have not answered."""
+    """Queried instances without an answer."""
     limit: int
     secs: float
     deadline: float
     state: QuestionState = QuestionState.ASKED
     unknown: str = ""
-    """Of an instance that has no state of this name; others may have made one meanwhile."""
+    """Answer of an instance without the state; others may have created it meanwhile."""
     is_known: bool = False
     entries: list[tuple[bytes, str, int]] = field(default_factory=list)
     """(order, JSON, task), sorted, at most `limit`"""
@@ -105,7 +105,7 @@ class _Question(Struct):
 
 
 class Queries:
-    """The questions of one topology that have not ended."""
+    """The open queries of one topology."""
 
     def __init__(self, topology: TopologySpec) -> None:
         self._submitted = topology
@@ -121,8 +121,8 @@ class Queries:
     def begin(
         self, asker: bytes, arguments: Json, packing: PackingPlan, now: float
     ) -> tuple[QueryState, Reply | None]:
-        """Take a question: what the instances are to be asked, and the reply if there is nothing to
-        wait for. HeronError for one that makes no sense."""
+        """Accept a query: requests for the instances, and an immediate reply if available.
+        HeronError for an invalid query."""
         topology = packing.topology_of(self._submitted)
         component, state = _named(topology, str(arguments.get("name", "")))
         asked = _Asked(arguments, component, state)
@@ -144,7 +144,7 @@ class Queries:
         return query, None
 
     def take(self, message: StateAnswered, packing: PackingPlan, out: Out) -> None:
-        """An instance's answer; ProtocolError for one that is none."""
+        """An instance's answer; ProtocolError if invalid."""
         question = self._questions.get(message.query)
         if question is None or message.task not in question.missing:
             self.counts.late += 1
@@ -278,7 +278,7 @@ def _named(topology: TopologySpec, name: str) -> tuple[ComponentSpec, str]:
 
 
 def _key_given(component: ComponentSpec, state: str, given: Any) -> Any:
-    """A key as states have it; HeronError for one of other fields."""
+    """A key in the form used by states; HeronError for wrong fields."""
     if state == PUT:
         return tuple(given) if isinstance(given, list) else given
     fields = next((each.grouping.fields for each in component.inputs if each.grouping.fields), ())

@@ -1,20 +1,19 @@
-"""Going back to a checkpoint: who has its state, when all may go on, and whom nobody knows.
+"""Restore of a checkpoint: instances with their state, members, unknown processes.
 
-Whenever the plan gets a new epoch, all instances are restored from the newest completed checkpoint.
-As long as not all have said that they have its state, nobody emits or processes anything
-(Restore.members is None). Then the plan names the processes that have it, and these alone go on. A
-process that comes later, because one of them has died, has no state of this moment: so all are
-restored once more. It shows by whatever answer: that it came too late, that it has the state of the
-checkpoint, or that it could not have it, which a member cannot say.
+Whenever the plan gets a new epoch, all instances are restored from the newest completed
+checkpoint. Until all have reported their state as restored, emits and processing are blocked
+(Restore.members is None). Then the plan names the processes with restored state, and only the
+members continue. A later process, started after a failure, lacks state of the moment: so all are
+restored once more. Any report of a non-member shows the situation: too late, restored, or unable
+to restore.
 
-It is always the newest one: as soon as a checkpoint is complete, sinks commit what belongs to it,
-and whoever began with an older one would commit that again. If its states cannot be had, all wait
-and try again, without end, until the store is back or a person has decided otherwise
-(`heronpy restore`, which makes an older one the newest).
+The newest checkpoint is always used: on completion, sinks commit their data, and a restore of an
+older checkpoint would commit again. If its states are unavailable, all wait and retry, without
+limit, until the store is back or an operator intervenes (`heronpy restore`, which makes an older
+checkpoint the newest).
 
-TRANSITIONS is the table of the states, which docs/ARCHITECTURE.md draws. A restore that is `wanted`
-waits for the registrations of all stream managers in whatever state: it begins with the plan that
-they get.
+TRANSITIONS is the table of the states, which docs/ARCHITECTURE.md draws. A `wanted` restore
+waits for the registrations of all stream managers in any state, and starts with their plan.
 """
 
 from collections.abc import Set
@@ -83,20 +82,20 @@ class Recovery:
     """The restore with which the newest plan begins."""
 
     def __init__(self, restore: Restore | None) -> None:
-        """`restore`: of the plan that a master before this one has stored."""
+        """`restore`: of a previous master's stored plan."""
         self.restore = restore or Restore(0)
         self.state = TRANSITIONS.begin(
             RestoreState.RESTORING if self.restore.members is None else RestoreState.RELEASED
         )
         self.restored: dict[int, int] = {}
-        """task -> incarnation, of those that have the state"""
+        """task -> incarnation, for processes with restored state"""
         self.wanted = ""
         """Why all are to be restored, as soon as there is a plan for that; empty if they are
         not."""
         self.tries = 0
         """In a row that have failed."""
         self.trouble = RestoreTrouble.AWAY
-        """Of the last one that has failed."""
+        """Number of the last failed restore."""
         self._reason = ""
         self._retry_at: float | None = None
 
@@ -131,8 +130,8 @@ class Recovery:
     def take(
         self, message: Restored | RestoreFailed, epoch: int, tasks: Set[int], now: float
     ) -> RestoreProgress:
-        """An instance's process says whether it has its state, by a plan of `epoch` with these
-        tasks."""
+        """An instance's process reports whether its state is restored, for a plan of `epoch`
+        with the tasks."""
         if message.task not in tasks:
             return RestoreProgress.NOTHING
         match message:
@@ -164,7 +163,7 @@ class Recovery:
             return RestoreProgress.NOTHING
         if self.state is RestoreState.RELEASED:
             return RestoreProgress.REPLACED
-        self.restored.pop(message.task, None)  # of a process before this one
+        self.restored.pop(message.task, None)  # of an earlier process
         if self.state is RestoreState.BACKING_OFF:
             return RestoreProgress.NOTHING
         self._enter(RestoreState.BACKING_OFF)

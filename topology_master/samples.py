@@ -1,4 +1,4 @@
-"""Samples of the tuples on a stream: who asked for one, and what instances have sent of it."""
+"""Samples of a stream's tuples: requests, and the tuples sent by instances."""
 
 import reprlib
 from collections.abc import Mapping
@@ -17,14 +17,15 @@ TUPLES_MAX = 100
 SECS_MAX = 60
 SECS = 10
 SAMPLES_KEPT = 16
-"""Each has at most a hundred tuples with shortened values; whoever asks reads it within seconds."""
+"""Limit of samples: each has at most a hundred tuples with shortened values, and is read within
+seconds."""
 FIELDS_MAX = 1000
 VALUE_CHARACTERS_MAX = 1000
 """Instances cut their values earlier (heron_instance.emit.stream_sample)."""
 
 
 class Sample(Struct, frozen=True):
-    """One that somebody has asked for."""
+    """A requested sample."""
 
     request: SampleTuples
     tuples: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
@@ -40,7 +41,7 @@ class Samples:
         self._number = 0
 
     def begin(self, arguments: Json, packing: PackingPlan) -> SampleTuples:
-        """What to ask instances for; HeronError for what nobody sends."""
+        """Request to the instances; HeronError for a stream without sender."""
         component, stream = self._checked(arguments)
         self._number += 1
         request = SampleTuples(
@@ -73,8 +74,8 @@ class Samples:
         return component, stream
 
     def take(self, message: TuplesSampled) -> None:
-        """What an instance has sent; ProtocolError if that is none. What is too late or too much is
-        left out."""
+        """Tuples sent by an instance; ProtocolError if invalid. Late or surplus tuples are
+        dropped."""
         tuples = _checked_tuples(message.tuples)
         sample = self._samples.get(message.sample)
         if sample is not None and message.task in sample.request.tasks:

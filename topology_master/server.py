@@ -63,23 +63,23 @@ MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 """The heartbeat of a container with thousands of instances stays far below."""
 DRAIN_MESSAGES = 256
 LAST_MESSAGES_MAX = 100_000
-"""Taken at the end: whoever sent them has ended before us, so they do not get more."""
+"""Longest read of remaining input at the end: its senders have already ended."""
 LINGER_MS = 100
-"""For answers that are still to be sent when it ends."""
+"""Time for unsent answers at the end."""
 STANDBY_SECS = 0.2
 """Between two tries of a standby to take the master's node."""
 ANSWER_SECS = 1.0
-"""For which the answer to a command waits until its effect is stored; whoever asked has three."""
+"""Wait of a command's answer for its effect to be stored; the client's timeout is three seconds."""
 
 
 class MasterArguments(Struct, frozen=True):
-    """What a topology master has to know of its surroundings."""
+    """External context of a topology master."""
 
     store_url: str
     keys: Keys
     bind_host: str = "127.0.0.1"
     logs: str | None = None
-    """Folder for events.log and the last numbers; None for none."""
+    """Folder for events.log and the last statistics; None: disabled."""
     checkpoint_store: str = ""
     """URL of where states are kept, in a topology that takes checkpoints."""
     begins_run: str = ""
@@ -119,13 +119,13 @@ class MasterServer:
         self._undescribed: list[tuple[str, Any]] = []
         """(path, value) to be stored once that is done"""
         self._deferred: list[tuple[float, events.Send]] = []
-        """(until when at most, answer to a command): until what it has changed is stored"""
+        """(deadline, answer to a command): sent when the command's changes are stored"""
         self._has_put = False
         """Whether the event that is being handled has something stored."""
         self._packing_stored: Any = None
         """Of the newest physical plan."""
         self._reload = False
-        """Whoever runs the containers is to look at the plans once they are written."""
+        """Notify the container scheduler once the plans are written."""
         self._execution: dict[str, Any] = {}
         self._perform: dict[type, Callable[[Any], None]] = {
             events.Send: self._send,
@@ -201,7 +201,7 @@ class MasterServer:
                 self._store.delete(master_path(self._topology.name))
             self._store.delete(lock)
         except NameInUse:
-            pass  # another standby is at it
+            pass  # a second standby is trying
         except StateStoreError as error:
             log.warning("the master's node cannot be looked at: %s", error)
 
@@ -246,7 +246,7 @@ class MasterServer:
         if self._core.has_checkpoint:
             self._checkpoints.has_begun()
         self._core.master_began(self._link.predecessor, time.monotonic())
-        # The master before us may have died in the middle of an update, and told nobody.
+        # The previous master may have died during an update, without notifying the instances.
         self._reload = previous is not None
         self._keep_nodes()
         own_metrics = OwnMetrics(self._topology, options, self._labels())
@@ -307,7 +307,7 @@ class MasterServer:
             self._handle(events.MasterTimer(self._has_stored_all))
 
     def _act_on_stored(self, now: float) -> None:
-        """Whoever waits for what is to be stored is told."""
+        """Notify commands that wait for stored changes."""
         if self._reload and self._has_stored_all:
             self._reload = False
             self._link.request_reload()
@@ -344,7 +344,7 @@ class MasterServer:
         return labels_of(self._topology, self._execution, scheduler)
 
     def _take_last_numbers(self) -> None:
-        """The containers have ended before us: what they said last counts as well."""
+        """The containers end before the master: read their last messages."""
         for message in drain(self._router, LAST_MESSAGES_MAX):
             self._receive(message)
         now = time.monotonic()
@@ -353,7 +353,7 @@ class MasterServer:
         self._records.write_last_numbers(stats, each_one)
 
     def _last_statistics(self) -> dict[str, Any]:
-        """What the master before us has counted; nothing if that makes no sense."""
+        """The previous master's statistics; empty if invalid."""
         retained = self._records.retained()
         try:
             if retained:
@@ -365,7 +365,7 @@ class MasterServer:
         return retained
 
     def _stored_plans(self) -> tuple[PackingPlan, PhysicalPlan | None] | None:
-        """The packing plan that is to be and the physical plan; None if they make no sense."""
+        """Target packing plan and physical plan; None if invalid."""
         packing_at = packing_path(self._topology.name)
         physical_at = physical_path(self._topology.name)
         packing, physical = self._store.get(packing_at), self._store.get(physical_at)

@@ -1,4 +1,4 @@
-"""The spans of a traced tuple tree, made of what instances have reported of it."""
+"""Spans of a traced tuple tree, derived from the instances' reports."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -17,7 +17,7 @@ class Executed(NamedTuple):
 
 
 class Span(Struct, frozen=True):
-    """One part of a trace, as OpenTelemetry has it."""
+    """One span, in OpenTelemetry's terms."""
 
     task: int
     trace_id: int
@@ -64,13 +64,13 @@ def _span(
 
 
 def _sent_at(parent: Execution) -> float:
-    """When what was emitted was on its way, as far as one knows."""
+    """Time in transit of emitted tuples, as far as known."""
     return parent.began if parent.source == NO_TASK else parent.ended
 
 
 def _parent_of(at: int, ordered: Sequence[Executed]) -> int | None:
-    """The last execution at the source that began before these tuples came; the spout's if that
-    one is not known."""
+    """The last execution at the source started before the tuples arrived; the spout's if
+    unknown."""
     what = ordered[at].what
     if what.source == NO_TASK:
         return None
@@ -84,5 +84,5 @@ def _parent_of(at: int, ordered: Sequence[Executed]) -> int | None:
 
 
 def _hash64(text: str) -> int:
-    """Never 0, which is no id."""
+    """Never 0, which is an invalid id."""
     return int.from_bytes(sha256(text.encode()).digest()[:8], "big") or 1

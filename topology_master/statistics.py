@@ -22,7 +22,7 @@ def topology_stats(
     component: str | None,
     now: float,
 ) -> TopologyStats:
-    """All numbers; those of one component's instances too if it is given."""
+    """All statistics, including instances of the given component."""
     detector, phase = life.termination.detector, life.termination.phase
     registered, measurements = life.members.registered, life.measurements
     silent = life.members.silent(options.silent_secs, now)
@@ -68,8 +68,8 @@ def topology_stats(
 
 
 def _lost(life: Lifecycle, options: MasterOptions) -> int:
-    """Deliveries that nobody processes or replays. Once an instance was replaced after a crash, the
-    detector's difference says nothing any more: what that one had counted is gone with it."""
+    """Deliveries neither processed nor replayed. After an instance was replaced after a crash,
+    the detector's difference is meaningless, because the old process's counts are lost."""
     losses, detector = life.measurements.losses, life.termination.detector
     if options.checkpoints:
         # What a process had taken along is processed again, and counted again by all.
@@ -87,8 +87,8 @@ def _may_have_lost(life: Lifecycle, options: MasterOptions) -> bool:
 
 
 def _waiting_for(life: Lifecycle) -> tuple[str, ...]:
-    """The instances that a stop, or the end of a finite run, waits for: by the last round of probes
-    those that are not idle."""
+    """Instances that delay a stop or the end of a finite run: not idle in the last round of
+    probes."""
     packing, termination = life.plan.packing, life.termination
     tasks = termination.detector.busy() if life.draining else termination.waits_for()
     return tuple(instance_name(packing, task) for task in sorted(tasks & packing.instances.keys()))

@@ -1,5 +1,5 @@
-"""What a topology master does in the checkpoint store: all of it in a thread, because a store may
-hang, and no data is to wait for it."""
+"""The topology master's use of the checkpoint store, in a thread: a hanging store must not delay
+data."""
 
 import logging
 import time
@@ -83,7 +83,7 @@ class StoredCheckpoints:
     def describe(
         self, checkpoint: int, description: Mapping[str, Any], done: Callable[[], None]
     ) -> None:
-        """Write into a checkpoint's folder what is in it; `done` is called in the loop."""
+        """Write the description into a checkpoint's folder; `done` is called in the loop."""
 
         def describe() -> None:
             try:
@@ -95,7 +95,7 @@ class StoredCheckpoints:
         self._worker.begin(describe, lambda result: done())
 
     def discard(self, checkpoint: int) -> None:
-        """Remove a checkpoint: it will not be restored."""
+        """Remove an unneeded checkpoint."""
 
         def discard() -> None:
             try:

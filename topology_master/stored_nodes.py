@@ -1,11 +1,11 @@
-"""What a topology master has in the state store: its own node, and what it writes for others.
+"""The topology master's nodes in the state store: its own node, and nodes for other processes.
 
-All of it happens in a thread: a state store that hangs stops no master. What is to be written waits
-until it is, the newest value of a node alone.
+All access is in a thread: a hanging state store blocks no master. Writes are queued, with only
+the newest value of each node.
 
-A master writes behind a *fence*: a node with a name of its own below /fences/TOPOLOGY, which
-whoever takes the topology over replaces by another. A write of a master that was stopped meanwhile
-finds its fence gone and is refused by the state store itself, however late it arrives.
+A master writes behind a *fence*: a node with a unique name below /fences/TOPOLOGY, replaced by
+the next master. A late write of a replaced master refers to the old fence and is rejected by the
+state store itself.
 """
 
 import logging
@@ -28,10 +28,10 @@ TAKEN_OVER = "another topology master took over while we were cut off"
 
 
 class MasterNode:
-    """The ephemeral node of this master, and its fence."""
+    """The ephemeral node of the master, and its fence."""
 
     def __init__(self, store: StateStore, topology: str, token: str, me: Mapping[str, Any]) -> None:
-        """`token`: a name that no other master has."""
+        """`token`: a unique name of the master."""
         self._store = store
         self._path = master_path(topology)
         self._topology_path = topology_path(topology)
@@ -44,7 +44,8 @@ class MasterNode:
         """Be the master from now on; NameInUse if there is one."""
         self._take()
         if self._store.get(self._topology_path) is None:
-            return  # it has ended: nothing of it is to stay, and without a fence nothing is written
+            # the topology has ended: remove everything, and without a fence nothing can be written
+            return
         self._store.put(self.fence, self._me)
         for other in self._others():
             self._store.delete(f"{self._fences}/{other}")
@@ -60,8 +61,8 @@ class MasterNode:
         return self.mend_fence()
 
     def mend_fence(self) -> str:
-        """If the fence is gone because everything is, set it again as soon as the topology is there
-        again (of one that was killed nothing comes back); else why it is gone."""
+        """If the fence is missing because all nodes are, set the fence again when the topology
+        returns (a killed topology does not return); else the reason of its loss."""
         if self._store.get(self.fence) is not None:
             return ""
         if self._others():
@@ -86,11 +87,11 @@ class StoreOutcome(Struct, frozen=True):
 
     written: dict[str, Any] = field(default_factory=dict)
     taken_over: str = ""
-    """By whom or why, if this master is none any more."""
+    """Successor or reason, if the process has lost the master role."""
 
 
 class StoredNodes:
-    """The nodes, and the thread that looks after them."""
+    """The nodes, and the thread that maintains them."""
 
     def __init__(
         self,
@@ -127,7 +128,7 @@ class StoredNodes:
         return not self._pending
 
     def keep(self, path: str, value: Any) -> None:
-        """This stands there, and is written again if somebody removes it. Before the first look."""
+        """Value of a node, restored if removed. Before the first check."""
         self._kept.keep(path, value)
 
     def put(self, path: str, value: Any) -> None:
@@ -204,8 +205,8 @@ class StoredNodes:
             return ""
 
     def _missing(self) -> dict[str, Any]:
-        """What somebody removed, as long as the topology itself is there: its scheduler writes that
-        again, or ends us."""
+        """Restore removed nodes, as long as the topology's own node exists: the scheduler
+        restores the latter, or ends the master."""
         missing = self._kept.missing()
         if topology_path(self._topology) in missing:
             return {}

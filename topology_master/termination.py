@@ -1,20 +1,19 @@
 """The end of a finite topology: all spouts finished, then drained, then bolts finish in order.
 
 Bolts run on_finish level by level, sources first, and the topology is drained again after each
-level, for what one level emits while it finishes the next one has still to process.
+level, because output of one level is input of the next.
 
-A topology that takes checkpoints takes two more. One when all input is processed, so that a failure
-from here on leads back to this moment; one when all bolts have finished, which makes what they have
-emitted then as good as anything before (Flink: FLIP-147). Each is complete, and has been told to
-all components, before the next step.
+A topology with checkpoints takes two more: one when all input is processed, so that later
+failures restore this moment; one when all bolts have finished, which commits their last output
+(Flink: FLIP-147). Each is complete, and all components are notified, before the next step.
 
-TRANSITIONS is the table of the phases, which docs/ARCHITECTURE.md draws. What an answer of an
-instance changes is noted when it arrives; the phase changes in `advance`, one step at a time, and
-in `restore`, with which everything that was noted is discarded. A restore leads to the phase before
-the end, because the checkpoints of SAVING are restored like any other: the spouts are at the end of
-their input, say so once more, and all follows from that. Only the checkpoint of COMMITTING has the
-states of bolts that have run on_finish, which are not to run it twice. ENDED is stored, and the
-scheduler ends all processes: whatever is restored meanwhile does not lead out of it.
+TRANSITIONS is the table of the phases, which docs/ARCHITECTURE.md draws. Answers of instances
+are recorded on arrival; the phase changes in `advance`, one step at a time, and in `restore`,
+which discards the records. A restore leads to the phase before the end, because checkpoints of
+SAVING are restored like any other: the spouts are at the end of their input, report their end
+once more, and everything follows. Only the checkpoint of COMMITTING has states of bolts after
+on_finish, which must not run twice. ENDED is stored, and the scheduler ends all processes: a
+later restore does not leave the phase.
 """
 
 from collections.abc import Set
@@ -68,17 +67,17 @@ TRANSITIONS = Transitions(
 )
 
 AT_END = frozenset({Phase.SAVING, Phase.COMMITTING})
-"""Those in which a checkpoint is taken; it is remembered with it in which one."""
+"""Phases with a checkpoint; stored with the checkpoint."""
 
 
 class Finish(Struct, frozen=True):
-    """These tasks are to run on_finish."""
+    """Tasks whose on_finish is due."""
 
     tasks: frozenset[int]
 
 
 class Save(Struct, frozen=True):
-    """A checkpoint is to be taken now; it goes on when that is complete."""
+    """A checkpoint is due; the end continues when complete."""
 
 
 class StopTicks(Struct, frozen=True):
@@ -102,15 +101,15 @@ def spouts_of(topology: TopologySpec, packing: PackingPlan) -> set[int]:
 
 
 class Termination:
-    """Which spouts are finished, which bolts have still to finish, and in which phase that is."""
+    """Finished spouts, unfinished bolts, and the phase."""
 
     def __init__(
         self, topology: TopologySpec, packing: PackingPlan, options: MasterOptions, uncounted: int
     ) -> None:
-        """`uncounted`: see TerminationDetector; a master before this one may have stored it."""
+        """`uncounted`: see TerminationDetector; possibly stored by a previous master."""
         self.phase = TRANSITIONS.begin(Phase.RUNNING)
         self.awaited: int | None = None
-        """The end waits for a checkpoint of this number, or a higher one."""
+        """The end waits for a checkpoint of the number or a higher one."""
         self._saves = options.checkpoints
         self.detector = TerminationDetector(
             frozenset(packing.instances),
@@ -122,7 +121,7 @@ class Termination:
         self._probe_interval_secs = options.probe_interval_secs
         self._spouts: set[int] = set()
         self._finished: set[int] = set()
-        """The spouts that are finished."""
+        """The finished spouts."""
         self.has_ticks = True
         """Whether bolts have ticks."""
         self._levels: list[frozenset[int]] = []
@@ -146,9 +145,9 @@ class Termination:
         self._take_plan(packing)
 
     def restore(self, packing: PackingPlan, awaited: int | None = None) -> None:
-        """All instances are restored from a checkpoint and count from there: to before the end, or
-        to the last one; then it is only for the checkpoint `awaited` to be complete. What has ended
-        stays so, with what it has lost."""
+        """All instances are restored from a checkpoint and count from there. The phase becomes
+        the one before the end, or, for the last checkpoint, waits for the checkpoint `awaited`.
+        ENDED stays, with its losses."""
         if self.phase is Phase.ENDED:
             return
         self._enter(Phase.RUNNING if awaited is None else Phase.COMMITTING)
@@ -167,7 +166,8 @@ class Termination:
         if not finished:
             self._finished.discard(task)
         elif task in self._spouts:
-            # Of one that an update has ended it says nothing about a later one of the same number.
+            # An answer of an update's ended checkpoint says nothing about a later one of the
+            # number.
             self._finished.add(task)
 
     def bolt_finished(self, task: int) -> None:
@@ -175,12 +175,12 @@ class Termination:
         self.finishing.discard(task)
 
     def await_checkpoint(self, number: int) -> None:
-        """The one that is to be taken now has this number."""
+        """Number of the due checkpoint."""
         self.awaited = number
 
     def checkpoint_completed(self, number: int) -> None:
-        """It is stored that a checkpoint is complete, and all components are told so: what they do
-        about it is waited for as well."""
+        """A checkpoint is stored as complete, and all components are notified: their reactions
+        are awaited as well."""
         if self.awaited is not None and number >= self.awaited:
             self.awaited = None
             self.detector.restart()
@@ -201,8 +201,8 @@ class Termination:
         return bool(self.finishing) or self.awaited is not None
 
     def waits_for(self) -> set[int]:
-        """The tasks that the next step of the end waits for. If nothing moves any more, and tuples
-        wait for their outcome, these are the bolts that keep them."""
+        """Tasks awaited by the next step of the end. Without progress, with tuples waiting for
+        their outcome, these are the bolts with retained tuples."""
         if self.finishing or not self.is_near or self.awaited is not None:
             return set(self.finishing)
         if self.detector.still_since is None:
@@ -211,11 +211,11 @@ class Termination:
         return holders - self._spouts or holders
 
     def is_drained(self, is_killed: bool) -> bool:
-        """Whether nothing is in flight, and of a topology that is killed: nothing can be."""
+        """Whether the topology is drained, or killed and thus beyond draining."""
         return self.detector.drained and not (is_killed and self.has_ticks)
 
     def next_round(self, now: float) -> int | None:
-        """The number of the round of probes that is to be sent now; None if none is due."""
+        """Number of the due round of probes; None if not due."""
         if self._waits or not self.detector.is_due(now, self._probe_interval_secs):
             return None
         return self.detector.start_round(now)
@@ -237,8 +237,8 @@ class Termination:
         return None
 
     def _stop_ticks(self) -> StopTicks | None:
-        """It was drained: what waited for a tick has had it. What another tick emits would be lost,
-        so that there are none from now on; then it is drained once more."""
+        """After a drain, tuples waiting for a tick have had it. Emits of another tick would be
+        lost, so ticks stop; then the topology is drained once more."""
         if not self.detector.drained or not self.has_ticks:
             return None
         self.has_ticks = False
@@ -265,7 +265,7 @@ class Termination:
         return Finish(level)
 
     def validate(self, tasks: Set[int]) -> None:
-        """AssertionError if something holds that never may; `tasks`: all that may have a say."""
+        """AssertionError for a violated invariant; `tasks`: all participating tasks."""
         assert self._finished <= self._spouts, "a finished task is not a spout"
         assert self.finishing <= tasks, "an unknown bolt cannot finish"
         assert not self.finishing or self.phase is Phase.FINISHING, "bolts finish before their time"

@@ -10,23 +10,23 @@ from heron_engine.topology_master.spans import Executed, Span, spans_of
 TREES_MAX = 2000
 """That are held; of more, the oldest go as they are. A tree of ten spans is 3 KiB."""
 EXECUTIONS_MAX = 1000
-"""Of one tree: a tuple that becomes more leaves the rest out."""
+"""Limit of spans per tree: further tuples are left out."""
 
 
 class Tree(Struct):
-    """What has come of one."""
+    """Spans of one tree."""
 
     complete_at: float
-    """When it goes as it is, on the clock of who asks."""
+    """Deadline of the tree, on the caller's clock."""
     found: list[Executed] = field(default_factory=list)
 
 
 class TraceBuffer:
-    """Of one topology."""
+    """Trees of one topology."""
 
     def __init__(self, topology: str, report_secs: float, tree_secs: float) -> None:
-        """Instances report what they have executed within `report_secs`; `tree_secs`: after so long
-        nobody hears what became of a tree."""
+        """Instances report executions within `report_secs`; `tree_secs`: time after which the
+        outcome of a tree is no longer awaited."""
         self._topology = topology
         self._report_secs = report_secs
         self._tree_secs = tree_secs
@@ -47,8 +47,7 @@ class TraceBuffer:
                 tree.complete_at = now + self._report_secs
 
     def ready(self, now: float) -> list[Span]:
-        """The spans of the trees of which nothing more is to come, or for which there is no room;
-        they are forgotten here."""
+        """Spans of finished trees, and of trees above the limit; they are removed."""
         over = len(self._trees) - TREES_MAX
         done = [
             root

@@ -21,11 +21,11 @@ from heron_io.span_exporter import Export, ExportedSpan, NotInstalled, open_expo
 log = logging.getLogger("topology_master")
 
 BATCHES_MAX = 64
-"""That wait for the exporter."""
+"""Limit of spans that wait for the exporter."""
 SPANS_MAX = 512
-"""In one request, as OpenTelemetry's own batches have it."""
+"""Spans per request, as in OpenTelemetry's own batches."""
 REPORTS = 2
-"""Intervals of reports to wait for: an instance and its stream manager have one each."""
+"""Report intervals to wait for: one of the instance, one of its stream manager."""
 SPARE_SECS = 1.0
 LAST_SECS = 2.0
 """For what is left at the end."""
@@ -35,7 +35,7 @@ Open = Callable[[str, str | None], Export]
 
 
 class TraceExport:
-    """Of one topology; without traces it does nothing. A thread of its own waits for the
+    """Export for one topology; disabled without traces. A separate thread waits for the
     receiver."""
 
     def __init__(
@@ -61,7 +61,7 @@ class TraceExport:
         self._thread.start()
 
     def take(self, each: ExportTrace, now: float) -> None:
-        """What an instance has executed."""
+        """Executions of an instance."""
         if self._buffer is not None:
             self._buffer.take(each.task, each.executions, now)
 
@@ -84,7 +84,7 @@ class TraceExport:
                 self._dropped += len(batch)
 
     def close(self, packing: PackingPlan) -> None:
-        """Send what is left, if it is taken soon."""
+        """Send the rest within a short timeout."""
         if self._buffer is None:
             return
         self._hand_over(self._buffer.all(), packing)
@@ -105,7 +105,7 @@ class TraceExport:
     def _is_taken(self, batch: list[ExportedSpan]) -> bool:
         try:
             return self._export(batch)
-        except Exception:  # of a package that is not ours: this thread must not die of it
+        except Exception:  # an external package: its exceptions must not end the thread
             log.exception("spans cannot be exported")
             return False
 

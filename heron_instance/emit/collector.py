@@ -1,13 +1,12 @@
-"""emit, ack and fail as user code calls them: closures made at start for the routes there are.
+"""emit, ack and fail for user code: closures specialised at the start for the existing routes.
 
-A stream whose values have no declared types gets an `emit` made for it: the shortest one if it has
-one consumer and each tuple goes to one task. What else is asked for (several anchors, several
-threads, a direct task beside one consumer) takes the general way of `emit_general`. Both pack the
-values at once, so a list that user code changes after its emit does no harm, and a value that
-cannot travel fails that very emit.
+A stream with untyped values has a specialised `emit`: the shortest form for one consumer and one
+target task per tuple. All other cases (several anchors, several threads, a direct task in
+addition to a consumer) use `emit_general`. Both pack the values immediately, so later changes of
+a list are harmless, and a value that cannot be serialised fails the emit.
 
-Ack trees are Storm's: each delivery has a random 64-bit edge; what a tuple's ack reports is the xor
-of its own edge and the edges of all that was emitted anchored to it (storm: Acker.java).
+Ack trees are Storm's: each delivery has a random 64-bit edge; the ack of a tuple reports the xor
+of its own edge and the edges of all tuples anchored to it (storm: Acker.java).
 """
 
 from collections.abc import Callable, Sequence
@@ -42,10 +41,10 @@ NextNumber = Callable[[], int]
 
 
 class TaskCollector(ThreadsCalls):
-    """Emits of one task; SpoutCollector and BoltCollector add what tracks them."""
+    """Emits of one task; SpoutCollector and BoltCollector add tracking."""
 
     shares_edges = False
-    """Whether tuples of one root that follow each other in a buffer have one edge."""
+    """Whether adjacent tuples of one root in a buffer share an edge."""
     emit_by_stream: Callable[[Emit, dict[str, Emit], str | None], Emit]
     """What leads to the emits of streams by their names."""
 
@@ -64,10 +63,10 @@ class TaskCollector(ThreadsCalls):
         self.next_edge = next_edge
         self._pack = pack
         self.letters: DeadLetters | None = None
-        """None where nobody reads the stream `errors`."""
+        """None if the stream `errors` has no reader."""
 
     def go_on_counting(self, before: "TaskCollector") -> None:
-        """This one takes the place of another one in the same process: its numbers go on."""
+        """Take over the counts of the previous collector in the process."""
         for name, route in self.router.routes.items():
             route.emits[0] = before.router.routes[name].emits[0]
 
@@ -75,7 +74,7 @@ class TaskCollector(ThreadsCalls):
     def columns(self) -> "ColumnOutput":
         """What emits record batches; ComponentError without pyarrow."""
         needed("pyarrow", f"{self.component}: emit_batch")
-        # Late: it needs pyarrow, which takes 0.1 s.
+        # Late: pyarrow takes 0.1 s to import.
         from heron_instance.emit.column_output import ColumnOutput
 
         return ColumnOutput(
@@ -116,8 +115,8 @@ class TaskCollector(ThreadsCalls):
         return list(tup)
 
     def emits_made(self, general: Emit, unnamed: str | None, *how: Any) -> Emit:
-        """`general` behind an emit for each route that can have one: `unnamed` is what the default
-        stream is called where it is not named; for `how` see `made_emit`."""
+        """`general`, preceded by a specialised emit for each route that permits one. `unnamed`:
+        default stream; for `how` see `made_emit`."""
         if self.foreign is not None:
             return general
         routes = {name: route for name, route in self.router.routes.items() if route.is_plain}
@@ -130,7 +129,7 @@ class TaskCollector(ThreadsCalls):
         return general if default is None else self.made_emit(default, general, unnamed, *how)
 
     def made_emit(self, route: Route, general: Emit, unnamed: str | None, *how: Any) -> Emit:
-        """The emit of one route, which leaves to `general` what it cannot do."""
+        """The emit of one route; unsupported cases go to `general`."""
         raise NotImplementedError
 
     def route_of(self, stream: str) -> Route:
@@ -154,7 +153,7 @@ class TaskCollector(ThreadsCalls):
         return [*(buffer for choose in route.choosers for buffer in choose(values)), *direct]
 
     def _direct(self, route: Route, task: object) -> list[OutputBuffer]:
-        """The buffer to the task that an emit names, if it names one."""
+        """The buffer of a direct task, if given."""
         if task is None:
             if route.spec.direct:
                 raise RuntimeError(
@@ -171,18 +170,18 @@ class TaskCollector(ThreadsCalls):
         return [self.router.buffer_to(task)]
 
     def emission_of(self, frame: Any, route: Route, direct_task: int | None) -> "BatchEmission":
-        """As `buffers_for`, of a frame: which rows of it go into which buffers."""
+        """Like `buffers_for`, for a frame: rows by buffer."""
         direct = tasks_of(self._direct(route, direct_task))
         return self.columns.emission(frame, route, direct)
 
     def put(
         self, buffers: Sequence[OutputBuffer], route: Route, data: bytes, roots: Sequence[int]
     ) -> int:
-        """Append one packed tuple to its buffers, for which way was made (`Outbox.make_way`);
-        returns the xor of the edges it was given.
+        """Append one packed tuple to its buffers, prepared by `Outbox.make_way`; returns the xor
+        of the new edges.
 
-        Nothing is flushed here: a tree has to begin with all of its edges, before any of its tuples
-        leave.
+        Buffers are not flushed here: a tree must start with all of its edges before any of its
+        tuples is sent.
         """
         for buffer in buffers if len(roots) > 1 else ():
             buffer.add_roots(list(roots[1:]))
@@ -214,7 +213,7 @@ class BoltCollector(TaskCollector):
         super().__init__(router, outbox, options, pack, next_edge)
         self.failed = 0
         self.failed_for_good = 0
-        """Of them those without a root: nobody is told of them, so nobody replays them."""
+        """Deliveries without a root, which are never reported or replayed."""
         self.count_untracked: Callable[[str], None] = lambda stream: None
         self.ack: Callable[[Any], None] = outbox.acked.append
         """The tuple is processed. It is only noted: `Outbox.settle` works out all acks of a batch
@@ -262,7 +261,7 @@ class BoltCollector(TaskCollector):
         anchors: Sequence[Any],
         direct_task: int | None,
     ) -> None:
-        """Emit what was packed before: its tasks are those of now, its bytes those of then."""
+        """Emit a tuple packed earlier, to its current tasks."""
         route = self.route_of(stream)
         self._put_anchored(self.buffers_for(values, route, direct_task), route, data, anchors)
 
@@ -282,8 +281,8 @@ class BoltCollector(TaskCollector):
         self.outbox.flush_if_full()
 
     def _anchors(self, anchors: Sequence[Any] | None, route: Route) -> Anchors:
-        """As `anchors_of`. What is emitted for a tuple that was settled before is no part of its
-        tree, which is complete or has failed: that is counted."""
+        """Like `anchors_of`. Emits for a settled tuple are outside of its tree, which is
+        complete or failed: they are counted."""
         if not anchors or not self.outbox.tracked:
             return {}
         if any(map(is_settled, anchors)):
@@ -341,13 +340,13 @@ class BoltCollector(TaskCollector):
         self.fail(tup)
 
     def fail(self, tup: Any) -> None:
-        """The tuple is not processed: its roots fail at once and their spouts are told. If it is
-        abandoned, and letters of those are read, it is one, which settles it as well."""
+        """Fail the tuple: its roots fail at once and their spouts are notified. An abandoned
+        tuple becomes a dead letter, if letters are read, which also settles the tuple."""
         if self.this_thread() != self.main_thread and self.is_elsewhere():
             self.left(self.fail_by, tup, None if self.letters is None else present_fault())
             return
         outbox = self.outbox
-        outbox.settle()  # an ack of the same tuple came first, and the first one counts
+        outbox.settle()  # an ack came first, and the first result counts
         anchor_state = tup.roots
         if self.letters is not None and self.letters.takes_failed(tup):
             if anchor_state:
@@ -382,7 +381,7 @@ class SpoutCollector(TaskCollector):
         self.started: dict[int, float] = {}
         """root -> when it was emitted, for a sample of the roots (all of them for task hooks)"""
         self.done_at_once: list[Any] = []
-        """Tuple ids that nobody tracks: acked after the call of next_tuple, last first."""
+        """Ids of untracked tuples: acked after next_tuple, last first."""
         self._next_root = next_root
         self._clock = clock
         self._stamps_all = False
@@ -475,8 +474,8 @@ class SpoutCollector(TaskCollector):
         elif len(buffers) == 1:
             self.put(buffers, route, data, (root,))
         else:
-            # A direct task beside the grouping: this tree begins with several edges, so it leaves
-            # alone, with its beginning in front.
+            # A direct task besides the grouping: the tree starts with several edges, so the tuple
+            # is sent in a message of its own, after the tree's start.
             outbox.flush()
             outbox.ids_begin_trees = False
             outbox.inits.extend((root, self.put(buffers, route, data, (root,))))

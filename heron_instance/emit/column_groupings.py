@@ -18,11 +18,11 @@ from heron_instance.emit.output_buffers import OutputBuffer
 from heron_instance.emit.routing import ByCustom, ByFields, ByPartialKey, Choose
 
 Shares = Iterable[tuple[Sequence[int], pa.RecordBatch]]
-"""Tasks, and the rows that each of them gets."""
+"""Target tasks and their rows."""
 Share = Callable[[pa.RecordBatch], Shares]
 
 SLICE_BYTES = 1024 * 1024
-"""Of a message: what an instance has in hand at most, so the next one waits until it is done."""
+"""Size of a message: the most an instance processes at once, and the delay of the next message."""
 _LETTERS = {pa.string(): ord("s"), pa.binary(): ord("b")}
 """What the canonical form of a key begins with (heron_core.algorithms.hashing)."""
 _WHOLE_NUMBERS = frozenset(
@@ -59,7 +59,7 @@ def _by_fields(choose: ByFields, batch: pa.RecordBatch) -> Shares:
 
 
 def _column_keys(positions: Sequence[int], batch: pa.RecordBatch) -> ColumnKeys | None:
-    """The keys of all rows if they are texts, bytes or whole numbers; None for any others."""
+    """Keys of all rows if texts, bytes or integers; else None."""
     columns = [batch.column(position) for position in positions]
     if any(column.null_count for column in columns):
         return None
@@ -141,7 +141,7 @@ def _distinct(columns: Sequence[pa.Array]) -> tuple[list[tuple[object, ...]], pa
 
 def _encoded(column: pa.Array) -> tuple[list[object], pa.Array]:
     """The distinct values of a column, and for each row the index of its value."""
-    if pa.types.is_nested(column.type):  # Arrow has no dictionary of those
+    if pa.types.is_nested(column.type):  # Arrow lacks dictionaries of the type
         return values_of(column), pa.array(range(len(column)), pa.int64())
     encoded = column.dictionary_encode(null_encoding="encode")
     return values_of(encoded.dictionary), encoded.indices.cast(pa.int64())
@@ -160,7 +160,7 @@ def _split(batch: pa.RecordBatch, tasks: pa.Array) -> Iterator[tuple[int, pa.Rec
         for task in counts:
             yield task, batch.filter(pc.equal(tasks, task))
     else:
-        ordered = batch.take(pc.sort_indices(tasks))  # it keeps the order of equal ones
+        ordered = batch.take(pc.sort_indices(tasks))  # a stable sort
         start = 0
         for task, count in sorted(counts.items()):
             yield task, ordered.slice(start, count)

@@ -1,7 +1,8 @@
-"""Batches on their way out: emitted frames become slices for each destination, and messages.
+"""Output of batches: emitted frames become slices per destination, and messages.
 
-Small slices for one destination are merged into one message; large ones are cut, so that a message
-is never much larger than SLICE_BYTES. A slice is a run: its rows share one root and one edge.
+Small slices for one destination are merged into one message; large slices are cut, so that a
+message exceeds SLICE_BYTES only slightly. A slice is a run: its rows share one root and one
+edge.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,7 @@ RUNS_MAX = 4096
 
 
 class ColumnBuffer(OutputBuffer):
-    """Slices of one stream for one task, each with a pair of ids of its own."""
+    """Slices of one stream for one task, each with its own pair of ids."""
 
     __slots__ = ("ids_of_slices", "rows", "slices")
 
@@ -69,7 +70,7 @@ class ColumnBuffer(OutputBuffer):
         return [self._message(epoch, source, tracked, *each) for each in self._ranges()]
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
-        """Which slices are one message: from, to."""
+        """Slice ranges that form one message: from, to."""
         first = size = 0
         for at, part in enumerate(self.slices):
             size += part.nbytes
@@ -96,15 +97,15 @@ class ColumnBuffer(OutputBuffer):
 
 
 class BatchEmission(Struct, frozen=True):
-    """What one emit of a batch comes to."""
+    """Result of emitting a batch."""
 
     rows: int
     slices: list[tuple[ColumnBuffer, pa.RecordBatch]]
-    """Where its rows go: none, if nobody reads the stream."""
+    """Targets of the rows: empty if the stream has no reader."""
 
 
 class ColumnOutput:
-    """What one task emits as batches."""
+    """Batch output of one task."""
 
     def __init__(
         self,
@@ -154,15 +155,15 @@ class ColumnOutput:
                 yield buffer, part
 
     def put(self, emission: BatchEmission, route: Route, roots: Sequence[int]) -> int:
-        """Append the slices to their buffers; returns the xor of the edges they were given.
+        """Append the slices to their buffers; returns the xor of the new edges.
 
-        As with tuples, all of it is there before anything leaves.
+        As with tuples, all slices are appended before any is sent.
         """
         outbox = self._outbox
         buffers = {id(buffer): buffer for buffer, _ in emission.slices}.values()
         for other in {id(each): each for buffer in buffers for each in buffer.conflicting}.values():
             if not other.is_empty:
-                outbox.flush_acks()  # a report of what was processed rides on this message
+                outbox.flush_acks()  # the report of processed input travels with the message
                 outbox.flush_buffer(other)
         total = 0
         for buffer, part in emission.slices:
@@ -175,7 +176,7 @@ class ColumnOutput:
         return total
 
     def _anchored(self, buffer: ColumnBuffer, roots: Sequence[int]) -> int:
-        """Give a slice an edge, which counts for each of its roots."""
+        """Assign an edge to a slice, counted for each of its roots."""
         edge = self._next_edge() if roots else 0
         buffer.extras.extend(
             number for further in roots[1:] for number in (len(buffer.slices), further)

@@ -32,7 +32,7 @@ class LetterFault(Struct, frozen=True):
     traceback: str = ""
     attempt: int = 1
     about: str = ""
-    """What the exception's notes say: of which window it was, of which timer."""
+    """Notes of the exception: the window or timer concerned."""
 
 
 def fault_of(error: BaseException | None, attempt: int = 1) -> LetterFault:
@@ -45,7 +45,7 @@ def fault_of(error: BaseException | None, attempt: int = 1) -> LetterFault:
 
 
 def present_fault() -> LetterFault:
-    """By the exception that is being handled in this thread."""
+    """A letter for the exception being handled in the thread."""
     return fault_of(sys.exc_info()[1])
 
 
@@ -65,7 +65,7 @@ class Emits(Protocol):
 
 
 class DeadLetters:
-    """Of one instance whose stream `errors` is read; in its main thread."""
+    """Letters of one instance whose stream `errors` is read; in the main thread."""
 
     def __init__(
         self,
@@ -88,7 +88,8 @@ class DeadLetters:
         self.fields_of: Callable[[Any], Sequence[str]] = lambda tup: ()
         self.record_error: Callable[[str, str], None] = lambda what, text: None
         self._newest: Any = None
-        """The tuple that is a letter since last: it may be failed by user code that raises then."""
+        """The latest tuple turned into a letter: user code may also fail the tuple and then
+        raise."""
         self.fault: LetterFault | None = None
         """Why the next tuple is abandoned, where the exception is not the one being handled."""
 
@@ -112,8 +113,8 @@ class DeadLetters:
         return False
 
     def takes_call(self, where: str, fault: LetterFault) -> bool:
-        """Whether a call that is about no single tuple is a letter now, which cannot be replayed:
-        it says what was called, and of which window or timer."""
+        """Whether a failed call without a single tuple becomes a letter, which cannot be
+        replayed: the letter names the call, window or timer."""
         return self.takes_values(LetterOrigin("", "", 0, CALL_FIELDS), [where, fault.about], fault)
 
     def takes(self, tup: Any, fault: LetterFault, anchors: Sequence[Any] = ()) -> bool:
@@ -130,7 +131,7 @@ class DeadLetters:
         fault: LetterFault,
         anchors: Sequence[Any] = (),
     ) -> bool:
-        """The same of values. A letter that is too long is one without its traceback."""
+        """Like the above, for values. An oversized letter omits the traceback."""
         try:
             for text in dict.fromkeys((fault.traceback, "")):
                 if self._is_sent(self._letter(origin, values, fault, text), anchors):
@@ -168,22 +169,20 @@ def _is_open(tup: Any) -> bool:
 
 
 def key_of(tup: Any) -> int:
-    """What a tuple is known by when it comes again: its source, stream and values, for a tuple that
-    is replayed has another root, and the id that its spout gave it does not travel. So tuples
-    that are equal share one count of failures, and one of them may be abandoned earlier than by
-    failures of its own; none is abandoned that has not failed.
-    """
+    """Identity of a tuple across replays: source, stream and values, because a replay has a new
+    root, and the spout's id is not transmitted. Equal tuples therefore share one failure count,
+    and one of them may be abandoned early; a tuple that never failed is never abandoned."""
     values = tup.values.to_pylist() if hasattr(tup.values, "to_pylist") else tup.values
     return crc32(repr((tup.component, tup.stream, values)).encode(errors="replace"))
 
 
 def _rows_of(values: Any) -> list[Sequence[Any]]:
-    """As a bolt that takes tuples has them, so that what is sent again is the same."""
+    """Values as received by a tuple bolt, so that a replay is equal."""
     if not hasattr(values, "num_rows"):
         return [values or []]
     if isinstance(values, Misfit):
         return list(values.rows)
-    from heron_core.wire.columns import rows_of  # which needs Arrow
+    from heron_core.wire.columns import rows_of  # imports Arrow
 
     return list(rows_of(values))
 

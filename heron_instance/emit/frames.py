@@ -1,9 +1,9 @@
-"""What user code emits as a batch -> Arrow record batches of the columns that the stream declares.
+"""Batches emitted by user code -> Arrow record batches with the stream's declared columns.
 
-A RecordBatch or Table of pyarrow, a DataFrame of pandas or polars or anything else that speaks
-Arrow's C interface, and a dict of columns. Columns are found by their names; others are left out.
-Fields of a struct are part of a value: one that is not declared is refused.
-A column of another type is cast only if each value keeps what it is, as the check of tuples has it.
+Accepted: a RecordBatch or Table of pyarrow, a DataFrame of pandas or polars, any object with
+Arrow's C interface, and a dict of columns. Columns are selected by name; other columns are
+dropped. Struct fields are part of a value: an undeclared field is rejected. A column of a
+different type is cast only if each value is preserved, by the rules for tuples.
 """
 
 import textwrap
@@ -35,12 +35,12 @@ _FROM: dict[str, frozenset[str]] = {
     "float": frozenset({"float", "integer"}),
     "decimal": frozenset({"decimal", "integer"}),
 }
-"""Kinds of columns that a declared kind takes besides its own."""
+"""Column kinds accepted by a declared kind in addition to itself."""
 
 
 def record_batches(frame: Any, stream: StreamSpec, where: str) -> list[pa.RecordBatch]:
-    """The frame's rows with the declared columns; TypeError for what does not fit, which names
-    `where`, the field, what is declared and what came."""
+    """The frame's rows with the declared columns; TypeError for a mismatch, naming `where`, the
+    field, the declared and the actual type."""
     if not stream.types:
         example = ", ".join(f'"{field}": "string"' for field in stream.fields)
         raise TypeError(
@@ -91,7 +91,7 @@ def _of_list(label: str, values: Sequence[Any], text: str, kind: pa.DataType) ->
 
 
 def _as_python_has_it(value: Any) -> Any:
-    """A scalar of numpy as the Python value that it is."""
+    """A numpy scalar as a Python value."""
     return value.item() if hasattr(value, "dtype") and hasattr(value, "item") else value
 
 
@@ -135,7 +135,7 @@ def _column(table: pa.Table, at: int, stream: StreamSpec, where: str) -> pa.Chun
 
 
 def _kind(kind: pa.DataType) -> str:
-    """What types have in common whose values are the same in Python."""
+    """Types whose values are equal in Python share a result."""
     if types.is_dictionary(kind):
         return _kind(kind.value_type)
     if str(kind) in _TEXT:

@@ -33,7 +33,7 @@ from heron_core.wire.packets import encode_numbers, encode_pairs, encode_roots
 from heron_instance.input.anchors import AnchorState, SharedAnchorState, fold_whole_runs
 
 Send = Callable[[list[Frames]], object]
-"""Takes messages that leave together, in order; at least one."""
+"""Sends messages together, in order; at least one."""
 Admit = Callable[[], object]
 MaySend = Callable[[], bool]
 
@@ -41,7 +41,7 @@ BUFFERS_COUNTED = 4
 """The room grows with the number of buffers, so that each fills its batch, up to 1 MiB."""
 
 SLOW_START_AFTER_SECS = 0.1
-"""A pause that lasts so long was for a slow bolt: a fast one has worked its queue off before."""
+"""Pause that indicates a slow bolt: a fast bolt empties its queue sooner."""
 SLOW_START_TUPLES = 8
 """So many deliveries are sent after such a pause, then, after a rest, twice as many, and so on."""
 SLOW_START_REST_SECS = 0.02
@@ -51,13 +51,13 @@ work left when the pause ends (stream_manager.flow_control)."""
 
 
 class OutputBuffer(TupleBuffer):
-    """Tuples on their way to one destination, packed one by one in order of their emit."""
+    """Tuples for one destination, packed in order of their emits."""
 
     __slots__ = ()
 
     @property
     def is_empty(self) -> bool:
-        """Whether it holds nothing."""
+        """Whether the buffer is empty."""
         return not self.tuples
 
     def validate(self, tracked: bool) -> None:
@@ -71,8 +71,8 @@ class OutputBuffer(TupleBuffer):
         assert streams == STREAM_BYTES * tuples, f"{where}: streams, tuples"
 
     def parts_of(self, stream: int) -> list[Any]:
-        """The rows that it holds of a stream, packed. A tuple that goes into several buffers is
-        among those of the first."""
+        """The packed rows of a stream. A tuple that goes to several buffers is listed in the
+        first."""
         if not self.is_mixed and self.stream != stream:
             return []
         rows, repeats = packed_rows(self.body()), set(self.repeats())
@@ -86,7 +86,7 @@ class OutputBuffer(TupleBuffer):
         ]
 
     def encoded(self, epoch: int, source: int, tracked: bool, begins: bool) -> list[Frames]:
-        """The messages of what it holds: one."""
+        """The buffer's content as one message."""
         return [
             batch_message(
                 epoch,
@@ -136,19 +136,20 @@ class Outbox(BufferRoom):
         """How many of them are left."""
         self.buffers: list[OutputBuffer] = []
         self.is_read = False
-        """Whether any component reads what is sent here. A direct emit makes its buffer when it
-        first names the task, so that an instance with readers may have none for a long time."""
+        """Whether any component reads the output. A direct emit creates its buffer on first use
+        of a task, so an instance with readers may lack buffers for a long time."""
         self.inits: list[int] = []
         self.ids_begin_trees = False
         """A spout's batches tell the beginnings of trees by their ids: no INIT is needed."""
         self.waited_secs = 0.0
         """In all, in the middle of user code's work, for back-pressure to end."""
         self.flushed_elsewhere: Callable[[], bool] = bool
-        """Whether another thread than the main one flushes: then the main one is to do it."""
+        """Whether a thread other than the main thread flushes: the main thread must flush
+        instead."""
         self.acks: dict[int, int] = {}
         self.fails: list[int] = []
         self.overhead = max(1, size_bytes // tuples)
-        """What each tuple counts beside its bytes, so that one number limits bytes and tuples."""
+        """Overhead of a tuple added to its bytes, so that one limit covers bytes and tuples."""
         self._buffer_room = size_bytes
         self.budget = size_bytes
         super().__init__(size_bytes, tracked)
@@ -245,7 +246,7 @@ class Outbox(BufferRoom):
         """Work out what the acks since the last call come to: one xor for each root."""
         count = len(self.acked)
         if self.foreign is not None and not self.foreign.make_now():
-            return  # what was emitted before these acks is still to be emitted
+            return  # emits before the acks are still pending
         self.acks_counted += count
         if self.tracked:
             acked = self.acked[:count]
@@ -257,10 +258,10 @@ class Outbox(BufferRoom):
         del self.acked[:count]
 
     def settle_batch(self, rows: list[Any], anchor_states: list[AnchorState]) -> None:
-        """As `settle`, after a batch of tuples with these anchor states: one for each, or for each
-        of its runs.
+        """Like `settle`, after a batch of tuples with the anchor states: one per tuple, or one
+        per run.
 
-        If what was acked is this batch, each tuple once, it is settled as a whole.
+        If the acked tuples are exactly the batch, the batch is settled as a whole.
         """
         if self.foreign is not None:
             self.settle()
@@ -276,8 +277,8 @@ class Outbox(BufferRoom):
             self.settle()
 
     def _settle_whole(self, rows: list[Any], anchor_states: list[AnchorState]) -> bool:
-        """The same of tuples of one owner, as nearly all are: its stream manager xors them."""
-        if self.acks:  # which were acked before
+        """Like the above, for tuples of one owner, the usual case: the stream manager xors them."""
+        if self.acks:  # acked earlier
             return False
         pairs = whole_batch(self.acked, rows, anchor_states, ROOT_COUNTER_BITS)
         if pairs is None:
@@ -327,7 +328,7 @@ class Outbox(BufferRoom):
         return is_first
 
     def discard(self) -> None:
-        """Forget what is buffered: nobody would take it any more."""
+        """Discard the buffers: no receiver would accept them."""
         for buffer in self.buffers:
             buffer.clear()
         for pending in (self.inits, self.acked, self.pairs, self.fails):
@@ -350,12 +351,12 @@ class Outbox(BufferRoom):
         return bool(others)
 
     def flush_buffer(self, buffer: OutputBuffer) -> None:
-        """Send what one buffer holds."""
+        """Send the content of one buffer."""
         self.admit()
         self._send([*self._init_messages(), *self._batch(buffer)])
 
     def _batches(self) -> list[Frames]:
-        """What the buffers hold, which is sent next; in front of it the beginnings of its trees."""
+        """Content of the buffers, sent next, preceded by the starts of its trees."""
         inits = self._init_messages()
         if self.watch is not None:
             return [*inits, *chain.from_iterable(map(self._batch, self.buffers))]
@@ -368,7 +369,7 @@ class Outbox(BufferRoom):
         return [*inits, *taken]
 
     def _batch(self, buffer: OutputBuffer) -> list[Frames]:
-        """The messages of a buffer, which is empty then; none if it was."""
+        """Remove and return the messages of a buffer; empty if the buffer is."""
         if buffer.is_empty:
             return []
         if self.watch is not None:
@@ -419,7 +420,7 @@ def _fails_by_owner(fails: list[int]) -> ItemsView[int, list[int]]:
 
 
 def find_conflicting(buffers: Sequence[OutputBuffer]) -> None:
-    """Let buffers that lead to the same task know each other (see the module's first lines)."""
+    """Link buffers to a common task (see the module docstring)."""
     for buffer in buffers:
         reached = set(buffer.targets or (buffer.destination,))
         buffer.conflicting = [

@@ -52,7 +52,7 @@ class KeyedBuffers(dict[Any, OutputBuffer]):
         """What an emit finds the buffer of a key by."""
 
     def aim(self, buffers: Sequence[OutputBuffer]) -> None:
-        """These are the buffers from now on."""
+        """Set the current buffers."""
         self.buffers[:] = buffers
         self.clear()
 
@@ -67,7 +67,7 @@ class KeyedBuffers(dict[Any, OutputBuffer]):
         return self.buffers[self.slot_of(values)]
 
     def slot_of(self, values: Sequence[Any]) -> int:
-        """Which of `buffers` that is."""
+        """Index of the chosen buffer in `buffers`."""
         try:
             return slot(stable_hash(values), len(self.buffers))
         except NotHashable as error:
@@ -102,7 +102,7 @@ class ByPartialKey:
         """What an emit finds the buffer of a key by."""
 
     def aim(self, buffers: Sequence[OutputBuffer]) -> None:
-        """These are the buffers from now on."""
+        """Set the current buffers."""
         self.keyed.aim(buffers)
         self._known.clear()
         self.sent[:] = [0] * len(buffers)
@@ -111,8 +111,8 @@ class ByPartialKey:
         return (self.less_used(self.candidates([values[each] for each in self.positions])),)
 
     def __getitem__(self, key: Any) -> OutputBuffer:
-        """The buffer of the next tuple with a key, as KeyedBuffers has it; TypeError for one that
-        no dict takes."""
+        """The buffer of the next tuple with a key, as in KeyedBuffers; TypeError for an
+        unhashable key."""
         candidates = self._known.get(key)
         if candidates is None:
             if len(self._known) >= KEYS_REMEMBERED_MAX:
@@ -126,7 +126,7 @@ class ByPartialKey:
         return self.keyed.slot_of(key), self.keyed.slot_of(["second choice", *key])
 
     def less_used(self, candidates: tuple[int, int]) -> OutputBuffer:
-        """The one for the next tuple, which is counted."""
+        """The buffer of the next tuple, counting the tuple."""
         chosen, other = candidates
         if self.sent[other] < self.sent[chosen]:
             chosen = other
@@ -135,7 +135,7 @@ class ByPartialKey:
 
 
 class ByCustom:
-    """Asks the user's own grouping; a new one is made each time that its tasks change."""
+    """Calls the user's grouping; recreated when its tasks change."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class ByCustom:
         self._grouping: Any = None
 
     def aim(self, tasks: list[int]) -> None:
-        """These are the tasks from now on."""
+        """Set the current tasks."""
         self._grouping = self._make(list(tasks))
         self._buffers.clear()
         self._buffers.update((task, self._buffer_to(task)) for task in tasks)
@@ -168,8 +168,8 @@ class ByCustom:
         return hasattr(self._grouping, "divide_batch")
 
     def divided(self, batch: Any) -> list[tuple[list[int], Any]]:
-        """What that method makes of a batch: (tasks, their rows), …; ComponentError for tasks that
-        are none, or rows of other columns."""
+        """Result of the method for a batch: (tasks, their rows), …; ComponentError for invalid
+        tasks, or for rows with other columns."""
         divided = []
         for tasks, rows in self._grouping.divide_batch(batch):
             chosen = list(tasks)
@@ -189,7 +189,7 @@ class ByCustom:
 
 
 class DirectBuffers(dict[int, OutputBuffer]):
-    """task -> buffer of the tasks that a direct emit may name; KeyError for any other."""
+    """task -> buffer of the tasks allowed in a direct emit; KeyError for any other task."""
 
     def __init__(self, reachable: set[int], buffer_to: BufferTo) -> None:
         super().__init__()
@@ -203,31 +203,31 @@ class DirectBuffers(dict[int, OutputBuffer]):
 
 
 class Route:
-    """One output stream: its index and fields, and a chooser for each consumer."""
+    """One output stream: index, fields, and a chooser per consumer."""
 
     def __init__(self, index: int, spec: StreamSpec, component: str, buffer_to: BufferTo) -> None:
         self.index = index
         self.spec = spec
         self.checks: FieldChecks | None = None
-        """Of the values' types; None where none are declared."""
+        """Check of value types; None if not declared."""
         if spec.types:
             self.checks = FieldChecks(component, spec.name, spec.fields, spec.types)
         self.width = len(spec.fields)
         self.emits = [0]
         self.choosers: list[Choose] = []
         self.picks: list[FullPick] = []
-        """What each of them is made of."""
+        """Declared types of the fields."""
         self.turns: Iterator[OutputBuffer] | None = None
         """Set when the one consumer is shuffled: the buffers of the next tuples, without end."""
         self.keyed: tuple[list[int], Any] | None = None
         """Set when the one consumer is grouped by fields: their positions, and what has the buffer
         of a key."""
         self.reachable: set[int] = set()
-        """Tasks that a direct emit may name."""
+        """Tasks allowed in a direct emit."""
         self.direct = DirectBuffers(self.reachable, buffer_to)
 
     def pick(self) -> Pick | Several:
-        """What the emit made for this route finds the buffers by."""
+        """Buffer selection used by the route's specialised emit."""
         if not self.fast_path:
             return self.picks, self.index, self.emits, self.direct, self.spec.direct
         if self.keyed is not None:
@@ -243,12 +243,12 @@ class Route:
 
     @property
     def fast_path(self) -> bool:
-        """Whether each tuple goes to exactly one buffer that no other stream uses."""
+        """Whether each tuple goes to exactly one buffer, used by the stream alone."""
         return self.turns is not None or self.keyed is not None
 
 
 class Router:
-    """All routes of one emitting task, its buffers shared between them."""
+    """All routes of one emitting task, with shared buffers."""
 
     def __init__(
         self,
@@ -264,14 +264,14 @@ class Router:
         self._outbox = outbox
         self._context = context
         self._first = first
-        """Where shuffles begin, so that several emitters do not all start at the same task."""
+        """Start offset of shuffles, so that several emitters start at different tasks."""
         self._single: dict[int, OutputBuffer] = {}
         self._fanout: dict[tuple[int, ...], OutputBuffer] = {}
         """(container, task, …) -> buffer"""
         self._columns: dict[tuple[int, int], OutputBuffer] = {}
         """(task, stream index) -> its buffer of record batches"""
         self._aims: list[tuple[Route, str, Aim]] = []
-        """What has to know the tasks of a consumer, by the route that leads there."""
+        """Choosers that depend on a consumer's tasks, by route."""
         self.component = topology.by_name[packing.instances[task].component]
         self.routes: dict[str, Route] = {}
         self.routes = {
@@ -282,9 +282,9 @@ class Router:
         self._aim()
 
     def repack(self, packing: PackingPlan) -> None:
-        """The topology is scaled: from now on tuples go where the tasks are by this plan.
+        """The topology was rescaled: route tuples to the tasks of the plan.
 
-        What a buffer to a task that is gone holds leaves at the next flush, and its roots fail.
+        Buffered tuples for a removed task are sent at the next flush, and their roots fail.
         """
         self._packing = packing
         self._single = {task: buffer for task, buffer in self._single.items()
@@ -341,7 +341,7 @@ class Router:
         return buffer
 
     def _tell_streams(self, buffer: OutputBuffer) -> None:
-        """A batch's header names its stream; in a buffer that several share each tuple does."""
+        """The header of a batch names its stream; in a shared buffer, each tuple does."""
         tasks = set(buffer.targets or (buffer.destination,))
         indexes = {route.index for route in self.routes.values() if route.reachable & tasks}
         if len(indexes) == 1:
@@ -375,14 +375,14 @@ class Router:
             case GroupingKind.GLOBAL:
                 return self._shuffle(route, lambda tasks: tasks[:1])
             case GroupingKind.DIRECT:
-                return self._to_all(route, lambda tasks: [])  # emits name them
+                return self._to_all(route, lambda tasks: [])  # named in direct emits
             case GroupingKind.CUSTOM:
                 return self._custom(route, consumer, grouping.custom)
 
     def _to_all(
         self, route: Route, chosen: Callable[[list[int]], list[OutputBuffer]]
     ) -> tuple[Choose, Aim]:
-        """All tuples go into the same buffers."""
+        """Buffer choice for a single target: all tuples share a buffer."""
         buffers: list[OutputBuffer] = []
 
         def aim(tasks: list[int]) -> None:
@@ -481,8 +481,8 @@ class Router:
         return f"{self.component.name}.{route.spec.name} grouped by {grouped} for {consumer.name}"
 
     def _allow_fast_path(self) -> None:
-        """Streams that share a buffer, have several targets, are direct or declare types do not
-        take it."""
+        """Streams with shared buffers, several targets, direct grouping or declared types are
+        excluded."""
         for buffer in (*self._single.values(), *self._fanout.values()):
             self._tell_streams(buffer)
         for route in self.routes.values():

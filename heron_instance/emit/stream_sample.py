@@ -1,7 +1,7 @@
-"""A sample of what an instance sends on a stream: it looks at batches when they are encoded.
+"""Samples of an instance's output on a stream, taken when batches are encoded.
 
-Nobody looks while no sample is wanted, and a tuple meets nothing of it in any case. A tuple that
-goes to several destinations is taken once.
+Without a requested sample nothing is inspected, and single tuples have no overhead at all. A
+tuple with several destinations is sampled once.
 """
 
 import math
@@ -29,7 +29,7 @@ _repr.maxdict = _repr.maxlist = _repr.maxtuple = _repr.maxset = 20
 
 
 def shown(value: Any) -> Any:
-    """A value as JSON has it, cut to a limit; what JSON does not have, as Python shows it."""
+    """A value as JSON, cut to a limit; without JSON form, as its repr."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, float) and math.isfinite(value):
@@ -51,7 +51,7 @@ class StreamSample:
         self._decode = decode
 
     def is_over(self, now: float) -> bool:
-        """Whether it has all that was wanted, or the time for it is over."""
+        """Whether the sample is complete, by count or time."""
         return self._left <= 0 or now >= self._until
 
     def take_sample(self, buffer: OutputBuffer) -> list[dict[str, Any]]:
@@ -85,14 +85,14 @@ class StreamSample:
 
 
 def _rows_of_columns(part: Any) -> list[list[Any]]:
-    # Late: it needs pyarrow, which is there where there are columns.
+    # Late: pyarrow is present only where columns are.
     from heron_core.wire.columns import rows_of
 
     return rows_of(part)
 
 
 class StreamSamples:
-    """Those that are wanted of one instance now."""
+    """Requested samples of one instance."""
 
     def __init__(self, outbox: Outbox, router: Router, decode: Decode, send: Send) -> None:
         self._outbox = outbox

@@ -1,4 +1,4 @@
-"""Which thread calls a collector: what another one than the main thread asks for, that one does."""
+"""Threads and the collector: calls from other threads are passed to the main thread."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,13 +13,13 @@ class ThreadsCalls:
     def __init__(self, outbox: Outbox) -> None:
         self.outbox = outbox
         self.shares: list[Callable[[], None]] = []
-        """What makes each emit with a fast way leave its work to the general one."""
+        """Flag that makes every specialised emit use the general emit."""
         self.foreign: ForeignCalls | None = None
-        """None as long as one thread emits."""
+        """None while a single thread emits."""
         self._watched: ForeignCalls | None = None
-        """What `foreign` is from the first thread of user code on; None: nobody watches."""
+        """Value of `foreign` after the first thread of user code; None: threads are not watched."""
         self.this_thread: Callable[[], int] = int
-        """The number of the thread that asks, once somebody watches."""
+        """Id of the calling thread, once threads are watched."""
         self.main_thread = self.this_thread()
 
     def watch(self, foreign: ForeignCalls) -> None:
@@ -41,16 +41,16 @@ class ThreadsCalls:
         return self.foreign is None or not self.foreign.pending
 
     def is_elsewhere(self) -> bool:
-        """Of a call that is not in the main thread: whether it is for that one to make. A thread
-        that was not seen when it started is seen now."""
+        """For a call outside the main thread: whether the main thread must make the call. A
+        thread not detected at its start is detected here."""
         if self._watched is None or not self._watched.is_elsewhere:
             return False
         self.share()
         return True
 
     def left(self, call: Callable[..., Any], *given: Any, wants_tasks: bool = False) -> Any:
-        """Have the main thread make a call of another one, which has checked it; its task ids if
-        they are wanted. ComponentError if other threads may not."""
+        """Pass a checked call to the main thread; returns task ids if requested. ComponentError
+        if other threads are not permitted."""
         assert self.foreign is not None
         if wants_tasks:
             return self.foreign.ask(lambda: call(*given))
@@ -58,8 +58,8 @@ class ThreadsCalls:
         return None
 
     def _flushed_elsewhere(self) -> bool:
-        """A message is full: the only time that the fast way of an emit is asked for its thread.
-        ComponentError if it may not be another one."""
+        """A message is full: the only thread check of the specialised emit. ComponentError for a
+        forbidden thread."""
         if self.this_thread() == self.main_thread or not self.is_elsewhere():
             return False
         self.left(self.outbox.flush)

@@ -1,8 +1,8 @@
-"""Emits that are anchored to tuples which were acked or failed before.
+"""Emits anchored to tuples already acked or failed.
 
-In Storm such an emit has its anchor's root. If that was failed, the acker ignores what it hears of
-it; if it was acked, the tree never completes, and its spout tuple comes again. Here what is emitted
-is no part of the tree: the tuple goes where it is to go, and is not replayed if it is lost.
+In Storm such an emit has its anchor's root. If the root was failed, the acker ignores the emit;
+if acked, the tree never completes, and the spout tuple is replayed. Here the emitted tuple is
+outside of the tree: it is delivered, and is not replayed if lost.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from heron_instance.emit.collector import BoltCollector
 
 
 class UntrackedEmits:
-    """Counts them; the first one of a process is an error of its component."""
+    """Count the emits; the first in a process is reported as an error of the component."""
 
     def __init__(self, record_error: Callable[[str, str], None]) -> None:
         """`record_error` takes what happened, and the text for the log."""

@@ -1,7 +1,7 @@
-"""What the readers of an instance are told of event time, behind what was emitted before.
+"""Watermarks sent by an instance to its readers, after earlier emits.
 
-Tuples that are emitted behind the last watermark, by a tick or a thread, take it back at their
-reader, which waits for another one: so the last watermark is sent again behind such tuples.
+Tuples emitted after the last watermark, by a tick or a thread, invalidate the end at their
+readers, which wait for a new end: so the last watermark is repeated after such tuples.
 """
 
 from collections.abc import Callable
@@ -23,21 +23,21 @@ class WatermarkOutput:
 
     @property
     def is_ended(self) -> bool:
-        """Whether the last thing they were told is that nothing more comes."""
+        """Whether the last message was the end of the data."""
         return self._sent_ms == END_OF_TIME
 
     def is_news(self, watermark_ms: int) -> bool:
-        """Whether anybody is to hear of it."""
+        """Whether the instance has readers of watermarks."""
         is_higher = watermark_ms > self._sent_ms
         return (is_higher or self._is_stale(watermark_ms)) and self._outbox.is_read
 
     def _is_stale(self, watermark_ms: int) -> bool:
-        """Whether it is the last one, and tuples were emitted behind it."""
+        """Whether tuples were emitted after the last watermark."""
         is_repeated = watermark_ms == self._sent_ms == END_OF_TIME
         return is_repeated and self._outbox.deliveries != self._deliveries
 
     def send(self, watermark_ms: int) -> None:
-        """From here on no tuple is below it, if that is news."""
+        """Send a higher watermark: a lower bound of all later tuples."""
         if not self.is_news(watermark_ms):
             return
         outbox = self._outbox
@@ -47,11 +47,11 @@ class WatermarkOutput:
         outbox.send([encode_watermark(outbox.epoch, outbox.task, 0, watermark_ms)])
 
     def take_back(self, watermark_ms: int) -> None:
-        """It was the last watermark, and more tuples come all the same; the one before stands."""
+        """Withdraw the end: more tuples follow, and the previous watermark is valid."""
         self._sent_ms = watermark_ms
 
     def go_on(self, before: "WatermarkOutput") -> None:
-        """In place of another one: the readers were told what it has told them."""
+        """Take over the watermark of the previous object."""
         self._sent_ms, self._deliveries = before._sent_ms, before._deliveries
 
     def send_again(self) -> None:
@@ -71,7 +71,7 @@ class EndOfInput:
         self._timeout_secs = options.message_timeout_secs
         self._clock = clock
         self._due: float | None = None
-        """When it passes whatever is kept; None while it does not wait."""
+        """The watermark that releases all retained data; None while not waiting."""
 
     def may_pass(self, watermark_ms: int, keeps_tuples: bool) -> bool:
         """Whether a watermark may be sent now."""

@@ -1,8 +1,8 @@
-"""A tuple's anchor state, from which acks are made: [root, ack value] for each root in turn.
+"""Anchor state of a tuple, the base of acks: [root, ack value] for each root in turn.
 
-The ack value is the xor of the tuple's own edge and of all edges that were emitted anchored to it;
-it is sent when the tuple is acked, and the anchor state is emptied then. Neighbours of one root
-that came with one edge (RUNS) share an anchor state, which is sent when all of them are acked.
+The ack value is the xor of the tuple's own edge and the edges of all tuples anchored to it. The
+ack sends the value and empties the anchor state. Adjacent tuples of one root with one edge
+(RUNS) share an anchor state, sent when all of them are acked.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from typing import Any
 from heron_core.native import SharedAnchorState, fold_at_once, own_anchors
 
 AnchorState = list[int] | None
-"""None for a tuple that nobody tracks."""
+"""None for an untracked tuple."""
 Anchors = dict[int, tuple[list[int], int]]
-"""What `anchors_of` makes."""
+"""Result of `anchors_of`."""
 
 __all__ = [
     "AnchorState", "Anchors", "SharedAnchorState", "anchors_of", "fold_whole_runs", "is_settled",
@@ -45,7 +45,7 @@ def fold_whole_runs(acked: list[Any], acks: dict[int, int]) -> list[Any]:
 
 
 def _is_whole(anchor_state: AnchorState, tuples: int) -> bool:
-    """Whether so many tuples are all of its run, of one root, of which none was settled before."""
+    """Whether the tuples are a complete run of one root, all of them unsettled."""
     return (
         isinstance(anchor_state, SharedAnchorState)
         and len(anchor_state) == 2
@@ -55,8 +55,7 @@ def _is_whole(anchor_state: AnchorState, tuples: int) -> bool:
 
 
 def is_settled(tup: Any) -> bool:
-    """Whether a tuple was acked or failed. A row of the same root that failed settles that row
-    alone."""
+    """Whether a tuple was acked or failed. A failed row of a shared root settles only the row."""
     state = tup.roots
     if isinstance(state, SharedAnchorState):
         return not state.left or state.has_settled(tup.tuple_key)

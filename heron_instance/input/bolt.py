@@ -56,8 +56,8 @@ class BoltDriver(JoinedCalls):
         metrics: Metrics,
         tick_secs: float | None,
     ) -> None:
-        """`tick_secs`: seconds between ticks, by the config as `initialize` left it (a window bolt
-        sets them there); None for no ticks."""
+        """`tick_secs`: seconds between ticks, by the config after `initialize` (window bolts set
+        the interval there); None for no ticks."""
         super().__init__(component, outbox, options, clock, report)
         self._ticks = TickSchedule(tick_secs)
         self.collector = collector
@@ -86,18 +86,18 @@ class BoltDriver(JoinedCalls):
         self._values_maker = component.values_maker
         self._keys = row_keys(collector.next_edge() >> 1)
         self._run = self._make_run(hooks)
-        """Tuples through user code, taken one by one; raises what that raises."""
+        """Run tuples through user code, one by one; propagates exceptions."""
         self._end_of_input = EndOfInput(options.tracked or component.acks_later, options, clock)
         self._acks_due = 0.0 if options.tracked else NEVER
         """When to look whether it has ever acked; 0 until a tracked tuple is there."""
         self._step = 1
         """Tuples to run before the next look at the clock."""
         self.has_fixed_state: Callable[[], bool] = lambda: False
-        """Whether its state belongs to this instance, and no other number of them can divide it."""
+        """Whether the state is bound to the instance and cannot be redistributed."""
         bolt = topology.by_name[packing.instances[outbox.task].component]
         self._key_samples = KeySamples(topology, bolt, options.samples_keys)
         self.again: deque[EngineTuple] = deque()
-        """What was in flight at the checkpoint that it begins with: it comes before all input."""
+        """Tuples in flight at the restored checkpoint: they precede all input."""
 
     def run_again(self, items: Sequence[Item]) -> None:
         """These were in flight at the checkpoint: they are run when tuples may be sent."""
@@ -122,10 +122,10 @@ class BoltDriver(JoinedCalls):
         self.works_on = False
 
     def checkpoint_completed(self) -> None:
-        """What came before it will never come again."""
+        """Earlier input is final and never replayed."""
 
     def repack(self, packing: PackingPlan) -> None:
-        """Emits go where the tasks are by `packing`. Whoever is gone may have sent something."""
+        """Route emits by `packing`. Removed processes may have sent input."""
         self._know_sources(packing)
         self.collector.router.repack(packing)
 
@@ -135,7 +135,7 @@ class BoltDriver(JoinedCalls):
         for task, each in packing.instances.items():
             self._sources[task] = (each.component, names[each.component])
         inputs = topology.by_name[packing.instances[self.outbox.task].component].inputs
-        read = {each.component for each in inputs} - {REPLAYED}  # nobody waits for its clock
+        read = {each.component for each in inputs} - {REPLAYED}  # no reader waits for its clock
         self.source_watermarks.retask(
             task for task, each in packing.instances.items() if each.component in read
         )
@@ -240,9 +240,9 @@ class BoltDriver(JoinedCalls):
             self.watermarks.send(lowest)
 
     def _misrouted(self, head: Header, frames: Frames, first: int) -> None:
-        """An update has moved keys while these tuples were on their way: this task's state has no
-        place for some of them. They fail, so that they come again where they belong, or are lost
-        where nobody tracks them; both is counted."""
+        """Keys were moved by an update while the tuples were in transit: the task's state lacks
+        them. The tuples fail and are replayed to the right task, or are lost if untracked; both
+        are counted."""
         self.metrics.fenced += 1
         self._fail_all_of(head, frames, first)
         if self._misrouted_since < self.keys_since:
@@ -340,8 +340,8 @@ class BoltDriver(JoinedCalls):
         metrics.execute.number += number
 
     def _check_for_acks(self, is_tracked: bool, now: float) -> None:
-        """Once, a message timeout after the first tuple that waits for its ack: whoever never acks
-        should know."""
+        """Report once, a message timeout after the first unacked tuple: a bolt may have
+        forgotten its acks."""
         if self._acks_due == 0.0:
             if is_tracked:
                 self._acks_due = now + self.options.message_timeout_secs
@@ -402,7 +402,7 @@ class BoltDriver(JoinedCalls):
             )
 
     def finish(self) -> None:
-        """The end of a finite run: call the bolt's on_finish, once whoever asks again."""
+        """End of a finite run: call the bolt's on_finish, once for any number of requests."""
         if self._finished:
             return
         self._finished = True
@@ -430,7 +430,7 @@ class BoltDriver(JoinedCalls):
         return hooked
 
     def stop_ticks(self) -> None:
-        """The topology ends, and has been drained: what a tick emits from here on nobody takes."""
+        """The topology ends and is drained: emits of a tick have no receiver any more."""
         self._ticks.stop()
 
     def take_tick(self, now: float) -> bool:
@@ -450,12 +450,12 @@ class BoltDriver(JoinedCalls):
 
     @property
     def holds(self) -> bool:
-        """See ComponentDriver: it has tuples that it has neither acked nor failed."""
+        """See ComponentDriver: tuples are neither acked nor failed."""
         return self.options.tracked and self.counts()[2] and self._keeps_tuples
 
     @property
     def _keeps_tuples(self) -> bool:
-        """Whether there are some that it has taken, and neither acked nor failed."""
+        """Whether received tuples are neither acked nor failed."""
         outbox = self.outbox
         settled = outbox.acks_counted + len(outbox.acked) + self.collector.failed
         return self.metrics.executed > settled

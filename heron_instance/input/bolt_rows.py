@@ -31,12 +31,12 @@ class RowMaker(ComponentDriver):
     """The rows of a body."""
     _topology: TopologySpec
     _sources: dict[int, tuple[str, list[str]]]
-    """task -> its component and the names of its streams"""
+    """task -> component and stream names"""
     _tuple: type[EngineTuple]
     _takes_batches: bool
     _values_maker: ValuesMaker | None
     _keys: Iterator[int]
-    """For tuples that share an edge: they need something that tells them apart."""
+    """For tuples with a shared edge, which need a distinguishing number."""
     _key_samples: KeySamples
     _message: "tuple[Batch, list[RecordPiece]] | None" = None
     """The message under way of a bolt that takes batches."""
@@ -69,7 +69,7 @@ class RowMaker(ComponentDriver):
         return self._at_origin(found)
 
     def _at_origin(self, rows: list[EngineTuple]) -> list[EngineTuple]:
-        """Tuples that are sent again look as they did at first."""
+        """Replayed tuples look like the original."""
         if not rows or rows[0].component != REPLAYED:
             return rows
         made = self._tuple
@@ -80,10 +80,11 @@ class RowMaker(ComponentDriver):
         ]  # fmt: skip
 
     def _values(self, head: Header, batch: Batch) -> list[Any]:
-        """The rows of a message, or what makes the batches of them where the component takes those.
+        """The rows of a message, or the batch factory for a component that takes batches.
 
-        ProtocolError for what is no body of this message; any exception of user code's, or of what
-        does not fit its declared types."""
+        ProtocolError for an invalid body; exceptions of user code, or for values that violate
+        the declared types.
+        """
         is_columns = bool(head.flags & COLUMNS)
         if not self._takes_batches and not is_columns:
             return self.decode(batch.body)
@@ -95,7 +96,7 @@ class RowMaker(ComponentDriver):
 
     @cached_property
     def _batches(self) -> "BatchReader":
-        # Late: it needs pyarrow, which takes 0.1 s.
+        # Late: pyarrow takes 0.1 s to import.
         from heron_instance.input.record_batches import BatchReader
 
         return BatchReader(self._topology, self.outbox.task)
@@ -149,7 +150,7 @@ class RowMaker(ComponentDriver):
             raise ProtocolError(f"a malformed batch: {error!r}") from error
 
     def _remade(self, rows: list[TupleLayout], maker: ValuesMaker) -> list[EngineTuple]:
-        """Tuples of the component's own class, with values that it makes."""
+        """Tuples of the component's own class and values."""
         kind = self._tuple
         return [
             kind(each._replace(values=maker(each.component, each.stream)(each.values or [])))

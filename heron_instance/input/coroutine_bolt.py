@@ -1,13 +1,13 @@
-"""Drives a bolt whose `process` is a coroutine: some at a time, and the rest waits here.
+"""Drives a bolt with a coroutine `process`: a limited number at a time, the rest waits here.
 
     message ──► waiting ──► under way (at most `topology.async.capacity`) ──► ended ──► released
                                 │  ▲                                   │
                                 └──┘ raised: again after a pause        └ in order, or as they end
 
-All of them are in flight (heron_instance/in_flight.py) and part of each checkpoint. A component
-that keeps state is another matter: what its coroutines have changed so far would be saved with
-them, and be changed again. So its checkpoint waits until nothing is in flight; and what one has
-changed before it raised is undone, where checkpoints are taken, by a restore of the topology.
+All of them are in flight (heron_instance/in_flight.py) and part of each checkpoint. A stateful
+component differs: partial changes of its coroutines would be saved, and applied twice. So its
+checkpoint waits until nothing is in flight; and changes before an exception are undone, under
+checkpoints, by a restore of the topology.
 """
 
 from collections import deque
@@ -32,7 +32,7 @@ from heron_instance.input.tuples import EngineTuple
 
 
 class CoroutineBoltDriver(InFlightBoltDriver):
-    """Begins coroutines, and sends what they have emitted when they have ended."""
+    """Starts coroutines, and sends their emits when they have ended."""
 
     can_undo = False
 
@@ -50,10 +50,10 @@ class CoroutineBoltDriver(InFlightBoltDriver):
         """Begun and not released, so results that wait for their turn are bounded, too."""
         self._ended: deque[tuple[Attempt, BaseException | None, Any]] = deque()
         self._failures: dict[int, int] = {}
-        """By number, of tuples that are tried again."""
+        """By number, for retried tuples."""
         self._began: dict[int, float] = {}
         self._faults: dict[int, LetterFault] = {}
-        """By number, of tuples that are abandoned."""
+        """By number, for abandoned tuples."""
         self._retries = retries
         self._keeps_state = keeps_state
         self._tries: CallFailures | None = None
@@ -85,7 +85,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
     def _count(
         self, rows: list[EngineTuple], anchor_states: list[AnchorState], started: float
     ) -> None:
-        """Taking them is no work."""
+        """Receiving tuples takes no processing time."""
 
     @property
     def taken(self) -> int:
@@ -109,7 +109,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
     # --- going on -----------------------------------------------------------------------------
 
     def work_on(self, now: float) -> None:
-        """Release what has ended, and begin what there is room for."""
+        """Release ended coroutines, and start waiting tuples within the capacity."""
         super().work_on(now)
         self.works_on = True
         self._begin(now)
@@ -138,7 +138,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
         return True
 
     def _measure(self, now: float) -> None:
-        """It is as busy as its capacity is used."""
+        """Load: the used share of the capacity."""
         if self._worked_at is not None:
             share = self._under_way / self.options.async_capacity
             self.metrics.busy_secs += (now - self._worked_at) * share
@@ -204,8 +204,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
     def _undo(
         self, taken: TakenTuple, where: str, error: BaseException, tries: CallFailures
     ) -> NoReturn:
-        """What the call has changed counts for nothing: the topology is restored from a
-        checkpoint."""
+        """Changes by the call are void: the topology is restored from a checkpoint."""
         if self.options.exits_on_exception or self.component.exits_on_exception:
             self.leave(f"process raised, and is to end the process by that: {error!r}")
         key = key_of(taken.tup)
@@ -274,5 +273,5 @@ class CoroutineBoltDriver(InFlightBoltDriver):
         self.send_watermark()
 
     def passed(self, watermark_ms: int) -> None:
-        """The component hears of it now, behind the tuples before it."""
+        """Notify the component now, after earlier tuples."""
         self._tell_component(watermark_ms)

@@ -1,8 +1,8 @@
-"""The short way of a plain message through a bolt: a cursor makes each tuple when it is its turn.
+"""Fast path of a plain message through a bolt: a cursor creates each tuple when needed.
 
-Plain is a batch of one stream whose values are numbers, text, bytes, booleans and None, as nearly
-all are. It takes compiled code (heron_core/hot_rows.py), which without a compiler would be slower
-than lists. What it calls is the same, in the same order, as of other messages.
+Plain messages, the usual kind, are batches of one stream with numbers, text, bytes, booleans and
+None. The path requires compiled code (heron_core/hot_rows.py); interpreted, lists are faster.
+Calls and their order are equal on both paths.
 """
 
 from collections.abc import Iterable
@@ -33,8 +33,8 @@ class CursorCalls(FailedCalls):
     """When the next message is of the sample of process latencies."""
     _step: int
     _cut: RowCursor | list[EngineTuple] | None = None
-    """What makes the tuples that are left of the message that was cut, or these if they are tracked
-    and there was no cursor."""
+    """Factory of the remaining tuples of an interrupted message, or the tuples themselves if
+    tracked without a cursor."""
     _cut_message: Frames | None = None
     _inputs: InputCounts
 
@@ -47,7 +47,7 @@ class CursorCalls(FailedCalls):
         raise NotImplementedError
 
     def _cursor(self, head: Header, batch: Batch, frames: Frames) -> RowCursor | None:
-        """What makes the tuples of a message; None where it takes the lists of other messages."""
+        """Factory of a message's tuples; None for messages on the list path."""
         if not self.uses_cursors or self._takes_batches or not is_standard(self.decode):
             return None
         if batch.streams is not None or batch.extras is not None or head.flags & COLUMNS:
@@ -71,22 +71,22 @@ class CursorCalls(FailedCalls):
         return cursor
 
     def _cursor_left(self, frames: Frames, first: int) -> RowCursor | None:
-        """That of a message that was cut, which goes on where it was; None where there is none."""
+        """Factory of an interrupted message, at its position; None without one."""
         if frames is not self._cut_message or not first:
             self._cut = None
         self._cut_message = frames
         return self._cut if isinstance(self._cut, RowCursor) else None
 
     def _rows_left(self, again: list[EngineTuple]) -> list[EngineTuple]:
-        """Those of a message that was cut: of a run they share what they are acked by, which tuples
-        made again would not."""
+        """Tuples of an interrupted message: tuples of a run share their anchor state, which new
+        tuples would not."""
         cut, self._cut = self._cut, None
         return cut if isinstance(cut, list) else again
 
     def _run_cursor(
         self, head: Header, batch: Batch, cursor: RowCursor, started: float
     ) -> int | None:
-        """Run the bolt on each tuple that is left; see `deliver` for what it returns."""
+        """Run the bolt on each remaining tuple; see `deliver` for the result."""
         acks_before, left_before = self.outbox.acks_counted, cursor.left
         self._run_through(cursor, started)
         left = cursor.left

@@ -1,10 +1,10 @@
-"""What of a bolt's driver runs tuples through user code, and finds the one that it raised for.
+"""Runs tuples through user code, and isolates tuples with exceptions.
 
-A row is a tuple, also where a bolt takes many at once: if `process_batch` raises, its batch is run
-again in halves, and so on, down to the rows that are at fault; these fail, and all others are
-processed. What a call has emitted before it raised is sent already. So where nothing is tracked
-the rows of a call that has emitted are not run again, as what came of them would count twice: they
-fail together. With checkpoints all that a call did is undone first (heron_instance/attempts.py).
+A row is a tuple, also for a bolt that takes batches: if `process_batch` raises, the batch is run
+again in halves, recursively, down to the rows at fault; they fail, and all others are processed.
+Emits before the exception are already sent. So without tracking the rows of a call with emits
+are not run again, because their output would count twice: they fail together. With checkpoints
+all effects of a call are undone first (heron_instance/attempts.py).
 """
 
 from collections.abc import Callable, Iterable
@@ -44,7 +44,7 @@ class DividingCalls(UndoableCalls):
                 run(some)
                 return
             except Exception as error:
-                # Which one raised: the last that was taken.
+                # The failing tuple: the last one taken.
                 row, raised = self._row_of(rows, source), error
                 if not self._is_divisible(rows[row]):
                     self._process_failed(rows, row)
@@ -56,7 +56,7 @@ class DividingCalls(UndoableCalls):
         return len(rows) - 1 - length_hint(source)
 
     def _one_by_one(self, run: Run) -> Run:
-        """The same of batches, each with a look at what was emitted before it."""
+        """Like the above for batches, recording earlier emits."""
         outbox = self.outbox
 
         def looking(some: Iterable[EngineTuple]) -> None:
@@ -81,7 +81,7 @@ class DividingCalls(UndoableCalls):
         if self.options.stops_on_exception:
             self.stop_topology(where)
         if self.options.exits_on_exception:
-            self.outbox.flush()  # what it has emitted before, a letter for instance
+            self.outbox.flush()  # emits before the exception, e.g. a letter
             self.leave(
                 "process raised, and topology.bolt.on.exception is exit: "
                 f"{(self.metrics.last_error or '').strip().splitlines()[-1]}"
@@ -102,7 +102,7 @@ class DividingCalls(UndoableCalls):
         is_acked = any(each is tup for each in outbox.acked)
         outbox.settle()
         if is_acked or is_settled(tup):
-            return False  # the user has settled it, and that counts
+            return False  # the user's own settlement counts
         return outbox.tracked or outbox.deliveries == self._deliveries_before
 
     def _divide_at(self, rows: list[EngineTuple], row: int, raised: Exception) -> None:

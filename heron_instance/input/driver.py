@@ -47,7 +47,7 @@ def _never() -> bool:
 
 
 def _nothing() -> None:
-    """Nobody is to be looked for."""
+    """Live queries are not awaited."""
 
 
 class ComponentDriver:
@@ -60,7 +60,7 @@ class ComponentDriver:
         self.outbox = outbox
         self.options = options
         self.watermarks = WatermarkOutput(outbox)
-        """What the readers of this instance are told of event time."""
+        """Watermarks for the readers of the instance."""
         self.metrics = Metrics()
         self.settle_secs_max = 0.0
         """See InstanceReport."""
@@ -74,13 +74,13 @@ class ComponentDriver:
         self.due = 0.0
         """When the loop over tuples has to look up: linger, tick."""
         self.barrier: Callable[[Frames], None] | None = None
-        """Takes a barrier; None in a topology that takes no checkpoints."""
+        """Takes a barrier; None in a topology without checkpoints."""
         self.overtaken: Callable[[], bool] = _never
         """Whether something comes before the input that is left, a barrier or a plan: then a
         message is cut between two of its tuples, and the rest is processed later."""
         self.abandoned: Callable[[], bool] = _never
-        """Whether the input that is left counts for nothing: the topology is restored, or this
-        process ends. Then a message is cut as well, also between two of its batches."""
+        """Whether the remaining input is void: the topology is restored, or the process ends. A
+        message is then interrupted even between two of its batches."""
         self.poll: Callable[[], None] = _nothing
         """Takes the control messages that have come."""
         self.poll_at = math.inf
@@ -88,21 +88,20 @@ class ComponentDriver:
         self.preceded: Callable[[], bool] = _never
         """Whether something comes before the next message."""
         self._discarded_sent = self._discarded_processed = 0
-        """Deliveries of before the topology was restored from a checkpoint: they count for
-        nobody."""
+        """Deliveries from before the restore of a checkpoint: ignored."""
         self.awaits_restore = False
         """A bolt has raised, and waits for the topology to be restored."""
         self.works_on = False
-        """Whether it has tuples that it has taken and not finished to go on with: `work_on`."""
+        """Whether received, unfinished tuples can proceed: `work_on`."""
         self.may_fail_retained = False
-        """Whether it can fail all tuples that it holds, at any time."""
+        """Whether all retained tuples can be failed at any time."""
         self.watermarks_taken = 0
-        """That said anything new."""
+        """Messages with new content."""
         self.fence = 0
-        """Batches of plans before this epoch are leftovers of processes that are gone."""
+        """Batches of earlier epochs are leftovers of removed processes."""
         self.keys_since = 0
-        """Of a bolt that keeps state: batches of plans before this epoch were routed by keys that
-        may be another task's now."""
+        """For a stateful bolt: batches of earlier epochs were routed by keys that may have
+        moved."""
 
     def poll_by(self, poll: Callable[[], None]) -> None:
         """Call this between two tuples, every POLL_SECS."""
@@ -120,11 +119,11 @@ class ComponentDriver:
 
     @property
     def begun(self) -> int:
-        """The number of the last one that has begun."""
+        """Number of the last started tuple."""
         return 0
 
     def coroutines(self, may_send: bool) -> Any:
-        """The event loop to run while nothing else is to do; None for none."""
+        """The event loop to run while idle; None without one."""
         return self.component.coroutines
 
     @property
@@ -133,7 +132,7 @@ class ComponentDriver:
         return False
 
     def holds_back(self, frames: Frames) -> bool:
-        """Whether a message has to wait until it has finished what it has taken."""
+        """Whether a message must wait until earlier input is finished."""
         return False
 
     def work_on(self, now: float) -> None:
@@ -164,7 +163,7 @@ class ComponentDriver:
         self.keys_since = keys_since
 
     def go_on_counting(self, before: "ComponentDriver") -> None:
-        """This one takes the place of another one in the same process: its numbers go on."""
+        """Take over the counts of the previous driver in the process."""
         self.metrics = before.metrics
         self.fence, self.keys_since = before.fence, before.keys_since
         mine, others = self.outbox, before.outbox
@@ -177,7 +176,7 @@ class ComponentDriver:
         )
 
     def forget_deliveries(self) -> None:
-        """Nothing that was sent so far will be processed: it is discarded."""
+        """All output so far is discarded and will not be processed."""
         self._discarded_sent, self._discarded_processed = self.outbox.sent, self.metrics.executed
 
     def expect(self, deliveries: int) -> None:
@@ -185,8 +184,8 @@ class ComponentDriver:
         self._discarded_sent -= deliveries
 
     def exchanged(self) -> Exchanged:
-        """What this instance has exchanged with others until now: if that has not changed, none of
-        them has been told of anything, and has told nothing."""
+        """Counts of exchanged messages: if unchanged, the instance has neither sent nor received
+        anything."""
         return self.outbox.deliveries, self.metrics.executed, self.watermarks_taken
 
     def take_barrier(self, head: Header, frames: Frames) -> None:
@@ -213,23 +212,23 @@ class ComponentDriver:
         """The stream manager lost its trees: fail what is pending. Only a spout has any."""
 
     def flush(self) -> None:
-        """Nothing more to take: send what is buffered, and what is known of event time."""
+        """No more input for now: send the buffers and the watermark."""
         self.outbox.flush()
         self.send_watermark()
 
     def deliver(self, frames: Frames, first: int = 0) -> int | None:
-        """Take one message, of a batch the tuples from `first` on; ProtocolError if it is
-        malformed. Returns the first tuple that is left if it was cut, or None."""
+        """Process one message, a batch from tuple `first` on; ProtocolError if malformed.
+        Returns the first remaining tuple if interrupted, or None."""
         raise NotImplementedError
 
     def run_together(self, waiting: WaitingInput, consumed: Consumed) -> bool:
-        """Take the messages in front that are small and plain, at least two, as `deliver` does one
-        after the other; False if they are not."""
+        """Process the small plain messages at the front, at least two, like `deliver` for each;
+        False without any."""
         return False
 
     @property
     def component_is_idle(self) -> bool:
-        """Whether the component works on nothing; what waits to be sent does not count."""
+        """Whether the component is idle; pending output does not count."""
         return self._is_idle()
 
     def counts(self) -> tuple[int, int, bool]:
@@ -261,17 +260,16 @@ class ComponentDriver:
             self.record_error(f"{where} raised", users_traceback(error, self.options.debug))
 
     def user_raised(self, where: str) -> None:
-        """As `user_error` of a call that is not about a tuple, and let the component decide what it
-        comes to."""
+        """Like `user_error` for a call without a tuple; the component decides the consequence."""
         self.raised_beside(where)
 
     def raised_beside(self, where: str) -> None:
-        """The same of a call that is beside the data: nothing of it can be undone."""
+        """Like the above for a call besides the data: its effects cannot be undone."""
         self.metrics.callback_errors += 1
         ComponentDriver.failed_in(self, where)
 
     def failed_in(self, where: str) -> None:
-        """As `user_error`, and let the component decide what it comes to."""
+        """Like `user_error`; the component decides the consequence."""
         self.user_error(where)
         if self._handle is not None:
             self._handle(sys.exc_info()[1])
@@ -290,8 +288,8 @@ class ComponentDriver:
         )
 
     def record_error(self, what: str, text: str) -> None:
-        """Count an error, keep its `text` (a traceback) for the master, log it unless there were
-        too many."""
+        """Count an error, keep its `text` (a traceback) for the master, and log within the rate
+        limit."""
         self.metrics.errors += 1
         self.metrics.last_error = text[-LAST_ERROR_CHARACTERS:]
         now = self.clock()

@@ -1,16 +1,16 @@
-"""Tuple ids of a spout in a topology that takes checkpoints, which settle them instead of trees."""
+"""Tuple ids of a spout under checkpoints, which settle the ids in place of trees."""
 
 from typing import Any
 
 
 class EmittedIds:
-    """The ids that a spout has emitted and that no completed checkpoint covers."""
+    """Emitted ids not covered by a completed checkpoint."""
 
     def __init__(self) -> None:
         self._newest: list[Any] = []
         """Since the last barrier."""
         self._by_checkpoint: dict[int, list[Any]] = {}
-        """number -> what was emitted between the barrier before and its own, in order"""
+        """number -> ids emitted between the previous barrier and the checkpoint's own, in order"""
 
     def __len__(self) -> int:
         return len(self._newest) + sum(map(len, self._by_checkpoint.values()))
@@ -21,11 +21,11 @@ class EmittedIds:
         ids.clear()
 
     def barrier(self, checkpoint: int) -> None:
-        """What was emitted so far is in front of the barrier of this checkpoint."""
+        """All ids so far precede the barrier of the checkpoint."""
         self._by_checkpoint[checkpoint], self._newest = self._newest, []
 
     def completed(self, checkpoint: int) -> list[Any]:
-        """The ids that are covered, now that this checkpoint is complete; they are forgotten."""
+        """Remove and return the ids covered by the completed checkpoint."""
         covered = sorted(number for number in self._by_checkpoint if number <= checkpoint)
         return [tup_id for number in covered for tup_id in self._by_checkpoint.pop(number)]
 

@@ -1,8 +1,8 @@
-"""Calls of user code that are about no single tuple: ticks, watermarks, windows, timers, on_finish.
+"""Calls of user code without a single tuple: ticks, watermarks, windows, timers, on_finish.
 
-What one raises follows `topology.bolt.on.exception` as what `process` raises does. A window or a
-batch fails its tuples, each of which is abandoned by itself; where none is failed the call itself
-is a dead letter, or counts as an error outside of a tuple.
+Exceptions follow `topology.bolt.on.exception`, like exceptions of `process`. A window or batch
+fails its tuples, each abandoned individually; without tuples to fail, the call itself is a dead
+letter, or counts as an error outside of a tuple.
 """
 
 import sys
@@ -14,10 +14,10 @@ from heron_instance.input.dividing import DividingCalls
 
 
 class FailedCalls(DividingCalls):
-    """Makes such calls, and does with what they raise what the topology wants."""
+    """Makes the calls, and handles exceptions as configured."""
 
     _in_call = False
-    """User code is at work on one: it may emit something."""
+    """User code is running and may emit."""
 
     @contextmanager
     def calling(self, where: str) -> Iterator[None]:
@@ -42,12 +42,12 @@ class FailedCalls(DividingCalls):
         if self.options.stops_on_exception:
             self.stop_topology(where)
         if self.options.exits_on_exception:
-            self.outbox.flush()  # what it has emitted before, a letter for instance
+            self.outbox.flush()  # emits before the exception, e.g. a letter
             error = " ".join(str(sys.exc_info()[1]).split())
             self.leave(f"{where} raised, and topology.bolt.on.exception is exit: {error}")
 
     def abandon_call(self, where: str, fault: LetterFault) -> bool:
-        """Whether a call that raised is a letter now; else it counts as abandoned."""
+        """Whether the failed call becomes a letter; else it counts as abandoned."""
         letters = self.collector.letters
         if letters is not None and letters.takes_call(where, fault):
             return True

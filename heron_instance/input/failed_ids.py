@@ -1,16 +1,16 @@
-"""Which tuples of a spout have failed for good, by what the spout calls them.
+"""Permanently failed tuples of a spout, by the spout's ids.
 
-A spout that emits a failed tuple again gives it the same id, and the engine sees nothing but the id
-and the root, which grows with each emit. So an ack under the id of a failed tuple is that of its
-replay if its root was begun after the failure; if it was begun before, it is another tuple, which
-was pending under the same id, and the failed one stays failed. Pure.
+A spout replays a failed tuple under its id; the engine sees only the id and the root, which
+grows with each emit. So the ack of an id with a failed tuple belongs to the replay if its root
+was started after the failure; an earlier root belongs to a different tuple, pending under an
+equal id, and the failed tuple stays failed. Pure.
 """
 
 from bisect import bisect_left
 from typing import Any
 
 FAILED_IDS_MAX = 100_000
-"""Tuple ids that are remembered until they are acked; failures beyond that count as for good."""
+"""Limit of remembered tuple ids; failures above count as permanent."""
 
 
 class FailedIds:
@@ -37,7 +37,7 @@ class FailedIds:
             self._others += 1
             return
         if failures and (replayed := bisect_left(failures, root)):
-            del failures[replayed - 1]  # the replay of that one has failed
+            del failures[replayed - 1]  # the replay has failed
             failures.append(self._newest)
         elif self._failures >= FAILED_IDS_MAX:
             self._others += 1
@@ -46,13 +46,12 @@ class FailedIds:
             self._newest_roots.setdefault(tup_id, []).append(self._newest)
 
     def acked(self, tup_id: Any, root: int) -> None:
-        """The tuple of `root` is acked: it is the replay of one that failed before it was emitted,
-        if there is one."""
+        """The tuple of `root` is acked: it is the replay of an earlier failed tuple, if any."""
         try:
             failures = self._newest_roots.get(tup_id)
         except TypeError:
             return
-        # The latest failure before it: those before that one are left to replays begun before.
+        # The latest earlier failure; still earlier failures belong to earlier replays.
         if failures and (replayed := bisect_left(failures, root)):
             self._forget(tup_id, failures, replayed - 1)
 

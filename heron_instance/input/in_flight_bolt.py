@@ -13,7 +13,7 @@ from heron_instance.later_acks import LaterAcks
 
 
 class InFlightBoltDriver(BoltDriver):
-    """What both have in common: watermarks do not overtake what is in flight, and it is saved."""
+    """Common base: watermarks never overtake tuples in flight, which are saved."""
 
     divides = False
     uses_cursors = False
@@ -56,7 +56,7 @@ class InFlightBoltDriver(BoltDriver):
 
 
 class LaterAcksDriver(InFlightBoltDriver):
-    """Feeds a bolt that acks its tuples itself (later_acks.py)."""
+    """Drives a bolt with explicit acks (later_acks.py)."""
 
     def __init__(self, later: LaterAcks, *arguments: Any) -> None:
         """`arguments` are BoltDriver's."""
@@ -79,7 +79,7 @@ class LaterAcksDriver(InFlightBoltDriver):
         self._later.fail(tup)
 
     def finish(self) -> None:
-        """See BoltDriver; what is not settled by then is lost, and that is told."""
+        """See BoltDriver; tuples unsettled by then are lost and reported."""
         super().finish()
         left = len(self.in_flight)
         if left:

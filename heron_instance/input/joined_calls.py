@@ -1,10 +1,10 @@
-"""Many small plain messages through a bolt: what each of them needs is done once for all of them.
+"""Many small plain messages through a bolt, with per-message work done once for all.
 
-With many instances a message has few tuples, since each task sends to each one of the next
-component, and most of what it costs does not depend on how many. The messages in front of the input
-are taken together if they are as cursor_calls has them. Between two of them the clock is read, and
-what is due is done, as between two tuples; they end where something comes before the next message.
-A bolt that is slow takes them one by one.
+With many instances a message has few tuples, since each task sends to every task of the next
+component, and most of its cost is independent of its size. The messages at the front of the
+input are joined if cursor_calls accepts them. Between two messages the clock is read and due
+work is done, as between two tuples; the joined call ends when other work comes first. A slow
+bolt processes messages one by one.
 """
 
 from heron_core.algorithms.source_watermarks import SourceWatermarks
@@ -20,7 +20,7 @@ from heron_instance.input.waiting_input import WaitingInput
 JOINED_MESSAGES_MAX = 64
 """So many are looked at together: what they share is a small part of each then."""
 JOINED_TUPLES_MAX = 64
-"""A message with more is run alone: it shares what it needs among its own tuples."""
+"""A larger message is run alone: its tuples share the per-message work."""
 NO_ROOT = bytes(NUMBER_BYTES)
 
 Joined = tuple[RowCursor, str, str]
@@ -28,10 +28,10 @@ Joined = tuple[RowCursor, str, str]
 
 
 class JoinedCalls(CursorCalls):
-    """Runs the small messages in front one behind the other."""
+    """Runs the small messages at the front one after the other."""
 
     joins = True
-    """Whether it is all the same to it if a message comes alone."""
+    """Whether single messages are equally efficient."""
     source_watermarks: SourceWatermarks
 
     def _begin_calls(self, started: float) -> None:
@@ -59,7 +59,7 @@ class JoinedCalls(CursorCalls):
         return is_usual and has_rows and self._step >= CLOCK_EVERY
 
     def _plain(self, several: list[Frames], now: float) -> list[Joined]:
-        """Those in front that are small and plain; none if it is time for a sample of keys."""
+        """Small plain messages at the front; empty if a key sample is due."""
         joined: list[Joined] = []
         if now >= self._key_samples.due:
             return joined

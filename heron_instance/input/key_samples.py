@@ -26,14 +26,14 @@ STEP = 7919
 """From batch to batch another position: a prime, so that no period of the data meets it."""
 
 Positions = Mapping[tuple[str, str], tuple[int, ...]]
-"""(component, stream) -> where the fields stand by which it is grouped."""
+"""(component, stream) -> positions of the grouping fields."""
 
 
 class PlainRows(Sequence[Any]):
-    """The rows of a plain body, of which one is read and the others are not made.
+    """Sampled rows of a plain body: one is read, the rest is not created.
 
-    Of many rows one of the first ROWS_READ_MAX is taken for each: those behind them would cost more
-    to pass over than the sample is worth.
+    Of many rows one of the first ROWS_READ_MAX is taken: skipping to later rows would cost more
+    than the sample is worth.
     """
 
     def __init__(self, body: bytes, rows: int) -> None:
@@ -44,7 +44,7 @@ class PlainRows(Sequence[Any]):
         return self._rows
 
     def __getitem__(self, at: Any) -> Any:
-        """A row; ValueError for one that cannot be read."""
+        """A row; ValueError if unreadable."""
         unpacker = msgpack.Unpacker(max_buffer_size=len(self._body), strict_map_key=False)
         unpacker.feed(self._body)
         unpacker.read_array_header()
@@ -65,12 +65,12 @@ class KeySamples:
         self._turn = 0
         self._report_due = 0.0
         self.snapshot: Mapping[str, Any] | None = None
-        """For the master, and any thread; None before there is one. It is replaced, not changed."""
+        """For the master and any thread; None initially. Replaced, never modified."""
 
     def take(
         self, source: tuple[str, str], rows: Sequence[Sequence[Any]], executed: int, now: float
     ) -> None:
-        """One tuple of a batch; `executed`: the bolt's tuples before it."""
+        """Sample one tuple of a batch; `executed`: number of earlier tuples of the bolt."""
         self.due = now + SAMPLE_SECS
         keys = self._keys = self._keys or HotKeys(now)
         weight = float(max(1, executed + len(rows) - self._seen))

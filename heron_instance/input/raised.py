@@ -1,23 +1,24 @@
-"""What user code raised where its effects are to be undone, on its way to whoever undoes them."""
+"""Exceptions of user code with undoable effects, on the way to the undoing caller."""
 
 from typing import Any
 
 
 class UserCodeRaised(BaseException):
-    """A call of user code raised, in a topology that takes checkpoints: what the call has emitted
-    and changed counts for nothing. Its report is made.
+    """A call of user code raised in a topology with checkpoints: emits and changes of the call
+    are void. The report is already made.
 
-    No Exception: user code that catches what its own calls raise is not to catch this.
+    Not a subclass of Exception, so that handlers in user code do not catch it.
     """
 
     def __init__(self, where: str, what: str, row: int | None = None) -> None:
-        """`where` it was raised, `what` it was, in a line; `row`: by which tuple of the message."""
+        """`where`: location, `what`: the error in a line; `row`: index of the tuple in the
+        message."""
         super().__init__(f"{where}: {what}")
         self.where = where
         self.what = what
         self.row = row
         self.rows = 1
-        """How many tuples of the message it was raised for at once, from that one on."""
+        """Number of tuples of the failed call, from the row on."""
         self.key = 0
         """What the tuple, or the call, is known by when it comes again."""
         self.pause_secs = 0.0

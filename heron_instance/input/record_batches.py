@@ -1,11 +1,11 @@
-"""What arrives, as record batches for a bolt that takes them, or as rows for one that takes tuples.
+"""Input as record batches for a batch bolt, or as rows for a tuple bolt.
 
-A batch is handed over as one tuple of the component's class, whose values are the record batch and
-whose anchor state has all roots of its rows. It makes no difference how its rows were emitted: rows
-of a stream that has tuples are made columns here, and the other way round.
+A batch is one tuple of the component's class: its value is the record batch, its anchor state
+has all roots of the rows. The form of the emit is irrelevant: rows of tuple streams are
+converted to columns here, and vice versa.
 
-A row is a tuple, whoever made a batch of them: rows that are no columns together, and a batch that
-user code raises for, are divided in halves, down to the row that is at fault (dividing.py).
+A row is a tuple, whoever batched it: rows without common columns, and a batch with an exception,
+are halved down to the row at fault (dividing.py).
 """
 
 from array import array
@@ -28,7 +28,7 @@ from heron_instance.input.tuples import EngineTuple
 
 
 class RecordPiece(Struct, frozen=True):
-    """Neighbours of one stream in a message, and whose anchors they have."""
+    """Adjacent rows of one stream in a message, and the owner of their anchors."""
 
     component: str
     stream: str
@@ -39,7 +39,7 @@ class RecordPiece(Struct, frozen=True):
     pairs: range
     """Which pairs of root and edge are theirs."""
     anchor_state: AnchorState = None
-    """Of rows that share a pair with others, else made of their pairs."""
+    """Pairs shared with other rows, else created from their own."""
 
 
 class BatchReader:
@@ -55,7 +55,7 @@ class BatchReader:
         return found
 
     def columns(self, head: Header, batch: Batch, component: str, stream: str) -> pa.RecordBatch:
-        """The record batch of a COLUMNS message; ProtocolError if its body is none."""
+        """The record batch of a COLUMNS message; ProtocolError for an invalid body."""
         spec = self._spec(component, stream)
         if not spec.types:
             raise ProtocolError(f"columns of {component}.{stream}, which declares no types")
@@ -103,11 +103,11 @@ class BatchReader:
             return of_rows(rows, spec.fields, schema_of(spec) if spec.types else None)
         except TypeError as error:
             return Misfit(f"{component}.{stream}: {error}", rows)
-        except ValueError as error:  # rows of other lengths
+        except ValueError as error:  # rows of different lengths
             raise ProtocolError(f"tuples that are not of {component}.{stream}: {error}") from None
 
     def _fitting(self, batch: Batch, piece: RecordPiece) -> list[RecordPiece]:
-        """The same rows in pieces that are columns; a row that is none by itself stays a Misfit."""
+        """The rows in pieces with common columns; an invalid row stays a Misfit."""
         found, left = [], [piece]
         while left:
             each = left.pop()
@@ -118,8 +118,7 @@ class BatchReader:
         return found
 
     def between(self, pieces: list[RecordPiece], first: int, last: int | None) -> list[RecordPiece]:
-        """Those rows of a message that no one tracks: from the one at `first` on, up to the one
-        before `last`."""
+        """Untracked rows of a message, from `first` to before `last`."""
         end = pieces[-1].rows.stop if last is None and pieces else last or 0
         found = []
         for each in pieces:
@@ -168,7 +167,7 @@ class BatchReader:
         return first, second
 
     def _shared(self, batch: Batch, piece: RecordPiece, tup: EngineTuple | None) -> AnchorState:
-        """The anchor state of the halves of a pair's rows, of which there is one more now."""
+        """The anchor state of the halves of a pair's rows, increased by one."""
         known = piece.anchor_state if tup is None else tup.roots
         state = _anchor_state(batch, piece.pairs) if known is None and tup is None else known
         if state is None:
@@ -211,7 +210,7 @@ class BatchReader:
 
 
 def _hand_on(tup: EngineTuple, halves: tuple[AnchorState, AnchorState]) -> None:
-    """What was emitted for a tuple is acked with the half that has its root; the tuple itself is
+    """Emits for the tuple are acked with the half that has their root; the tuple itself is
     settled."""
     before = iter(tup.roots or ())
     for root, value in zip(before, before, strict=True):
@@ -248,7 +247,7 @@ def _neighbours(head: Header, batch: Batch, streams: int) -> Iterator[tuple[int,
 
 
 def _anchor_state(batch: Batch, pairs: range) -> AnchorState:
-    """root, xor of its edges, … of some pairs; None if nobody tracks them."""
+    """root, xor of edges, … of the pairs; None if untracked."""
     edges: dict[int, int] = {}
     ids = batch.ids or array("Q")
     for at in pairs if ids else ():

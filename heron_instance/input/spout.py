@@ -1,4 +1,4 @@
-"""Drives a spout: next_tuple as long as it may emit, and what became of its tuples."""
+"""Drives a spout: calls next_tuple while emits are allowed, and reports the outcome of tuples."""
 
 from array import array
 from collections.abc import Callable, Sequence
@@ -20,11 +20,11 @@ from heron_instance.input.failed_ids import FailedIds
 from heron_instance.options import InstanceOptions
 
 WATERMARK_SECS = 0.02
-"""A busy spout tells its readers of event time so often: each of them has to wake up for it."""
+"""Watermark interval of a busy spout: each watermark wakes every reader."""
 
 
 class SpoutDriver(ComponentDriver):
-    """Calls next_tuple as long as it may, and tells the spout what became of its tuples."""
+    """Calls next_tuple while allowed, and notifies the spout of acks and failures."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class SpoutDriver(ComponentDriver):
         self.failed_ids = FailedIds()
         self.active = False
         self._planned = False
-        """Whether it was ever said if the topology runs; until then nobody knows what is left."""
+        """Whether the topology's activity is known; before, the remaining work is unknown."""
         self._ack: Callable[[Any], None] | None = None
         """None where the base class's does nothing: a call for each tuple is saved."""
         self._step = 1
@@ -56,9 +56,9 @@ class SpoutDriver(ComponentDriver):
         """Whether an update is under way whose bolts fail what their windows hold: a tuple that
         `fail` emits at once would go where its key does not belong any more."""
         self._deferred: list[tuple[array[int], bool]] = []
-        """Failed roots, and whether they expired, of which the component is told later."""
+        """Failed roots, and whether they expired; the component is notified later."""
         self.emitted_ids: EmittedIds | None = None
-        """Of a topology that takes checkpoints, which settle them."""
+        """For a topology with checkpoints, which settle the ids."""
 
     def go_on_counting(self, before: ComponentDriver) -> None:
         """See ComponentDriver."""
@@ -81,10 +81,10 @@ class SpoutDriver(ComponentDriver):
         self._watermark_ms = max(self._watermark_ms, watermark_ms)
 
     def send_watermark(self) -> None:
-        """See ComponentDriver. A spout that has finished has said its last one; if it is opened
-        again, that does not hold any more."""
+        """See ComponentDriver. A finished spout has sent its last watermark, withdrawn if the
+        spout is reopened."""
         if self.finished:
-            self.watermarks.send(self._watermark_ms)  # timers that it makes due register others
+            self.watermarks.send(self._watermark_ms)  # due timers may register new timers
             self.watermarks.send(END_OF_TIME)
             return
         if self.watermarks.is_ended:
@@ -96,7 +96,7 @@ class SpoutDriver(ComponentDriver):
         return self.component.coroutines if may_send and self.may_emit else None
 
     def finish(self) -> None:
-        """The spout has nothing more to emit; a later fail() opens it again."""
+        """The spout has nothing more to emit; a later fail() reopens the spout."""
         self.finished = True
 
     def begin(self, active: bool, now: float) -> None:
@@ -119,9 +119,10 @@ class SpoutDriver(ComponentDriver):
             self.user_raised(name)
 
     def turn(self, until: float) -> bool:
-        """Call next_tuple until it emits nothing, may not emit, or `until`; whether it emitted.
+        """Call next_tuple until a call emits nothing, emits are blocked, or `until`; whether it
+        emitted.
 
-        Sends what lingers on the way and flushes at the end of an idle turn.
+        Sends lingering buffers on the way, and flushes at the end of an idle turn.
         """
         collector, clock = self.collector, self.clock
         pending, most = collector.pending, self.options.max_spout_pending
@@ -140,7 +141,7 @@ class SpoutDriver(ComponentDriver):
         if now >= self._watermark_due or not emitted or self.finished:
             self._watermark_due = now + WATERMARK_SECS
             self.send_watermark()
-        # A call that emits nothing ends a turn, so a second call means that the first one emitted.
+        # A call without output ends a turn, so a second call implies output of the first.
         return calls > 1 or (emitted and calls > 0) or went_on
 
     def _has_gone_on(self) -> bool:
@@ -150,7 +151,7 @@ class SpoutDriver(ComponentDriver):
         return self._delivered != self.outbox.deliveries
 
     def call_once(self) -> bool:
-        """One call of next_tuple, and all that belongs to a turn; whether it emitted."""
+        """One call of next_tuple with the work of a turn; whether it emitted."""
         started = self.clock()
         calls, emitted = self._some_calls(1)
         if self.collector.done_at_once:
@@ -170,7 +171,7 @@ class SpoutDriver(ComponentDriver):
             self.poll()
 
     def _some_calls(self, most: int) -> tuple[int, bool]:
-        """Up to `most` calls of next_tuple, ended by one that emits nothing; (calls, emitted)."""
+        """Up to `most` calls of next_tuple, ended by a call without output; (calls, emitted)."""
         outbox, next_tuple = self.outbox, self.component.next_tuple
         for call in range(1, most + 1):
             room, flushes = outbox.room, outbox.flushes
@@ -196,8 +197,8 @@ class SpoutDriver(ComponentDriver):
             metrics.execute.sample(elapsed / calls)
 
     def _ack_at_once(self) -> None:
-        """Without acks a tuple is acked as soon as it was emitted, the last one first (heronpy);
-        where checkpoints are taken, when one covers it."""
+        """Without acks a tuple is acked right after its emit, last first (heronpy); under
+        checkpoints, when covered."""
         if self.emitted_ids is not None:
             self.emitted_ids.take(self.collector.done_at_once)
             return
@@ -218,11 +219,11 @@ class SpoutDriver(ComponentDriver):
         self.emitted_ids.barrier(checkpoint)
 
     def checkpoint_completed(self, checkpoint: int, abandoning: Sequence[str] = ()) -> None:
-        """What was emitted before the checkpoint will never be emitted again: it is acked.
+        """Tuples emitted before the checkpoint are final: they are acked.
 
-        If bolts behind this spout abandoned tuples which it covers, it is not known of whose: none
-        of them is acked then. Nor do they fail, for most of them are processed: a spout that emits
-        again what failed would have these count twice.
+        If bolts abandoned covered tuples, their spouts are unknown: then none of the tuples is
+        acked. Nor do they fail, because most of them are processed: a spout that replays
+        failures would count these twice.
         """
         assert self.emitted_ids is not None
         if abandoning:
@@ -244,7 +245,7 @@ class SpoutDriver(ComponentDriver):
             )
 
     def roll_back(self) -> None:
-        """What was emitted since the last completed checkpoint is discarded: it has failed."""
+        """Tuples emitted since the last completed checkpoint are discarded: they fail."""
         assert self.emitted_ids is not None
         self.emitted_ids.take(self.collector.done_at_once)
         for tup_id in self.emitted_ids.take_all():
@@ -273,7 +274,7 @@ class SpoutDriver(ComponentDriver):
             begun = self._complete(root) if root in started else None
             try:
                 tup_id = pending.pop(root)
-            except KeyError:  # settled before: it expired, or its tree was failed
+            except KeyError:  # settled before: expired, or failed by its tree
                 continue
             settled += 1
             if replayed is not None:

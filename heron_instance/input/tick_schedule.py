@@ -1,14 +1,12 @@
-"""When a bolt's ticks run, among its tuples.
+"""Schedule of a bolt's ticks among its tuples.
 
-Ticks are due at whole intervals after the first plan. In Storm a timer puts them into the
-executor's queue, among the tuples. Here a tick that is due runs between two tuples, but the input
-has its turn first: after a handler it has as long as that took, an interval at most. So a handler
-that takes longer than its interval leaves tuples their time, and tuples that never end leave ticks
-theirs.
+Ticks are due at whole intervals after the first plan. In Storm a timer queues ticks among the
+tuples. Here a due tick runs between two tuples, but input takes precedence: after a handler,
+tuples get as long as the handler took, at most an interval. So a handler slower than its
+interval leaves time for tuples, and endless tuples leave time for ticks.
 
-Of the ticks that fall due while one waits or runs, one is kept (Storm would queue them all), the
-others are counted. None of them is a loss: a tick has no data, it says that time has passed, and
-the one that is kept says so for all of them.
+Of several ticks due during a wait or a call, one is kept (Storm would queue all), the rest is
+counted. This is not a loss: a tick has no data, and one tick reports the elapsed time for all.
 """
 
 from math import floor
@@ -19,7 +17,7 @@ NEVER = float("inf")
 
 
 class TickSchedule(Struct):
-    """The ticks of one bolt; `interval_secs` None: it has none."""
+    """The ticks of one bolt; `interval_secs` None: no ticks."""
 
     interval_secs: float | None
     next_at: float = NEVER
@@ -40,8 +38,8 @@ class TickSchedule(Struct):
         self.next_at = max(self._due, self._input_until)
 
     def take(self, now: float) -> bool:
-        """Whether a tick is to run, which it is then; the next one is due an interval later, or two
-        and more if that is past."""
+        """Whether a tick runs now; the next is due an interval later, or a multiple if already
+        past."""
         if now < self.next_at or self.interval_secs is None:
             return False
         self.left_out = floor((now - self._due) / self.interval_secs)

@@ -1,7 +1,6 @@
-"""Drivers of a topology that traces some of its tuple trees (topology.trace.sample).
+"""Drivers of a topology that traces a sample of its tuple trees (topology.trace.sample).
 
-Only such a topology has them; without it a tuple meets nothing of this. The control thread takes
-what was noted.
+Other topologies do not use them, and have no overhead. The control thread collects the records.
 """
 
 from collections import deque
@@ -43,7 +42,7 @@ Run = Callable[[Iterable[Any]], None]
 
 
 class Tracer:
-    """What one instance has executed of traced trees."""
+    """Executions of traced trees in one instance."""
 
     def __init__(self, one_in: int, clock: Clock) -> None:
         self.clock = clock
@@ -53,11 +52,11 @@ class Tracer:
         """Of a spout: root -> when it was emitted."""
 
     def bolt_driver(self, *arguments: Any) -> BoltDriver:
-        """As BoltDriver, of one that notes."""
+        """Like BoltDriver, with recording."""
         return TracedBoltDriver(self, *arguments)
 
     def spout_driver(self, *arguments: Any) -> SpoutDriver:
-        """As SpoutDriver, of one that notes."""
+        """Like SpoutDriver, with recording."""
         return TracedSpoutDriver(self, *arguments)
 
     def take(self) -> list[Execution]:
@@ -112,7 +111,7 @@ class Tracer:
             self._executions.append(ended)
 
     def all_failed(self) -> None:
-        """Nobody will say what became of them."""
+        """Drop trees whose outcome will never be reported."""
         self.settled(list(self._open), FAILED)
 
 
@@ -157,12 +156,12 @@ class TracedBatch:
         )
 
     def executions(self, source: int, came: float) -> Iterable[Execution]:
-        """What was executed, of a batch from this task that came then."""
+        """Executions of a batch, by sending task and arrival time."""
         return (each._replace(source=source, came=came) for each in self._found.values())
 
 
 class TracedBoltDriver(BoltDriver):
-    """A bolt's driver that notes what was executed of traced trees."""
+    """A bolt's driver that records executions of traced trees."""
 
     joins = False
 

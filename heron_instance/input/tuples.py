@@ -1,4 +1,4 @@
-"""The tuple that user code gets: the API's Tuple with what the engine keeps in it besides."""
+"""The tuple class of user code: the API's Tuple with fields of the engine."""
 
 from functools import lru_cache, partial
 from typing import Any
@@ -34,7 +34,7 @@ class EngineTuple(FromItems, Tuple):
         return type(self)(TupleLayout(tuple(self))._replace(**changes))
 
     def __reduce__(self) -> Any:
-        """Its class is made where it arrived, so it travels with the names of its fields."""
+        """The class is created at the receiver, so the tuple is pickled with its field names."""
         return _remade, (tuple(self), self.fields)
 
 
@@ -57,9 +57,9 @@ def schema_of(topology: TopologySpec, packing: PackingPlan, task: int) -> Schema
 
 
 def tuple_class(schema: Schema) -> type[EngineTuple]:
-    """The class of the tuples of one bolt, which knows the fields of the streams it reads.
+    """The tuple class of one bolt, with the fields of the input streams.
 
-    A field is an attribute of the class, so who reads none pays for none.
+    A field is an attribute of the class, so unread fields cost nothing.
     """
     names = {name for fields in schema.values() for name in fields}
     members: dict[str, Any] = {name: _field(name) for name in names if name not in _RESERVED}

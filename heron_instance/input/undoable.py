@@ -1,6 +1,6 @@
-"""What of a bolt's driver serves whoever undoes what a call of user code has done before it raised.
+"""Part of a bolt's driver for callers that undo calls of user code after an exception.
 
-heron_instance/attempts.py says when that is.
+See heron_instance/attempts.py.
 """
 
 import sys
@@ -25,14 +25,14 @@ from heron_instance.input.tuples import EngineTuple
 
 
 class Totals(Struct, frozen=True):
-    """What a bolt counts of its tuples."""
+    """A bolt's counts of its tuples."""
 
     executed: int
     ticks: int
     sent: int
     acks_counted: int
     acked: int
-    """Those included that are told of with the next message."""
+    """Including counts reported with the next message."""
     failed: int
     failed_for_good: int
     undeclared: int
@@ -47,7 +47,7 @@ class UndoableCalls(RowMaker):
     collector: BoltCollector
     source_watermarks: SourceWatermarks
     can_undo = True
-    """Whether what it does can be undone by the caller at all."""
+    """Whether the caller can undo effects at all."""
     undoes = False
     """Whether what raises is undone by the caller: every call of user code that is about tuples or
     time ends with UserCodeRaised then."""
@@ -57,8 +57,8 @@ class UndoableCalls(RowMaker):
     """It has a batch, and is maybe still making values of it, which may take seconds: a serializer
     of user code, the import of pyarrow on a busy machine."""
     _before_attempt: Sequence[Totals] = ()
-    """What was counted before the attempt under way, which may be undone. Another object for each
-    attempt and behind it, so that another thread sees whether any of that has changed."""
+    """Counts before the current attempt, which may be undone. Replaced for each attempt, so that
+    another thread detects changes."""
     _is_attempt = False
     """The tuples under way count all together, or not at all."""
     _inputs: InputCounts
@@ -78,7 +78,7 @@ class UndoableCalls(RowMaker):
         raise NotImplementedError
 
     def _raise(self, where: str, row: int | None = None) -> NoReturn:
-        """Report the exception being handled, and leave what comes of it to who undoes it."""
+        """Report the exception being handled; the caller decides the consequence."""
         self.user_error(where)
         error = sys.exc_info()[1]
         raise UserCodeRaised(where, line_of(error), row) from error
@@ -96,10 +96,9 @@ class UndoableCalls(RowMaker):
         super().failed_in(where)
 
     def run_rows(self, frames: Frames, first: int, last: int | None) -> int:
-        """As `deliver`, of some of the tuples of a DATA message: from the one at `first` on, up to
-        the one before `last`. Nothing else happens between them, and what they emit is not sent.
-        Returns how many the message has; UserCodeRaised says by which one it was raised, Abandoned
-        that the rest counts for nothing any more."""
+        """Like `deliver`, for tuples `first` to before `last` of a DATA message. Other work does
+        not run between them, and their emits are not sent. Returns the size of the message;
+        UserCodeRaised names the failing tuple, Abandoned that the rest is void."""
         head = header_of(frames)
         batch = decode_batch(head, frames)
         started = self.clock()
@@ -163,12 +162,12 @@ class UndoableCalls(RowMaker):
         return items
 
     def row_key(self, frames: Frames, row: int) -> int:
-        """What a tuple of a message is known by when it comes again in another one."""
+        """Identity of a message's tuple across messages."""
         head = header_of(frames)
         batch = decode_batch(head, frames)
         try:
             return key_of(self._rows_between(head, batch, row, row + 1)[0])
-        except Exception:  # which is told when it is run
+        except Exception:  # reported when run
             return 0
 
     def _rows_between(self, head: Header, batch: Batch, first: int, last: int) -> list[EngineTuple]:
@@ -184,7 +183,7 @@ class UndoableCalls(RowMaker):
         return self.collector.failed_for_good + self.metrics.calls_given_up
 
     def history(self) -> dict[str, int]:
-        """Its numbers of which a restore takes back what it has undone, by names of HISTORY."""
+        """Numbers undone by restores, by names of HISTORY."""
         self.metrics.failed_for_good = self.collector.failed_for_good
         return {name: getattr(self.metrics, name) for name in HISTORY}
 
@@ -209,8 +208,8 @@ class UndoableCalls(RowMaker):
         )  # fmt: skip
 
     def attempt_begins(self, before: Totals) -> None:
-        """Until `attempt_ended` reports have these totals: a counter that falls again has its
-        readers think that the process has started again."""
+        """Totals reported until `attempt_ended`: readers would take a decreasing counter for a
+        restart of the process."""
         self._before_attempt = [before]
 
     def attempt_ended(self) -> None:
@@ -237,8 +236,8 @@ class UndoableCalls(RowMaker):
             self.collector.router.routes[name].emits[0] = number
 
     def follow(self, before: "UndoableCalls") -> None:
-        """The same process goes on with this one, which has its counts already, by the same plan:
-        what its neighbours have said and been told still holds."""
+        """Continue in the process with the counts of the previous driver, under an unchanged
+        plan: messages exchanged with neighbours remain valid."""
         self.watermarks_taken = before.watermarks_taken
         self.watermarks.go_on(before.watermarks)
         self._ticks, self._flushes_seen = before._ticks, -1

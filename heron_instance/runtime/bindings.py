@@ -26,8 +26,8 @@ from heron_instance.runtime.unread import dropping_emit, undeclared_text
 
 
 class DriverCalls:
-    """What a component asks of its driver, which comes to be after it: until then errors are only
-    logged, and a spout that finishes is remembered."""
+    """Requests of a component to its driver, which is created later: until then errors are only
+    logged, and the end of a spout is recorded."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
@@ -57,7 +57,7 @@ class DriverCalls:
             self._driver.user_raised(where)
 
     def raised_beside(self, where: str) -> None:
-        """As `raised`, of a call that nothing can undo."""
+        """Like `raised`, for a call that cannot be undone."""
         if self._driver is None:
             self._logger.exception(where)
         else:
@@ -167,7 +167,7 @@ def bolt_bindings(
 
 
 def _emit_of(collector: BoltCollector, emit: Emit, drop: Callable[[Any], None]) -> Emit:
-    """`emit`, or what drops the tuples of a bolt that declares no outputs."""
+    """`emit`, or a function that drops the tuples of a bolt without outputs."""
     if not all(map(is_system, collector.router.component.outputs)):
         return emit
     return dropping_emit(emit, drop)

@@ -1,4 +1,4 @@
-"""The context that `initialize` gets: who am I, who else is there, where do metrics go."""
+"""The context of `initialize`: identity, topology, metrics."""
 
 from collections import namedtuple
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ class InstanceContext(TopologyContext):
         """name -> (the user's metric, seconds between two looks at it)"""
         self.added_hooks: list[Any] = []
         self._requested_tick_secs: float | None = None
-        # heronpy's instances register it, so that components only have to count.
+        # heronpy's instances register the metric, so that components only count.
         global_metrics.init(self, _export_interval_secs(config))
 
     def repack(self, packing: PackingPlan) -> None:
@@ -87,7 +87,7 @@ class InstanceContext(TopologyContext):
         self.metrics[name] = (metric, float(time_bucket_in_sec))
 
     def go_on_counting(self, before: "InstanceContext") -> None:
-        """This one takes the place of another one in the same process: counts of tuples go on."""
+        """Take over the tuple counts of the previous context in the process."""
         counts = before.tuple_counts
         for name, metric in self.tuple_counts.items():
             if name in counts:
@@ -95,7 +95,7 @@ class InstanceContext(TopologyContext):
 
     @property
     def tuple_counts(self) -> dict[str, TupleCount]:
-        """Those of the metrics that count each tuple once."""
+        """Metrics that count each tuple once."""
         found = ((name, metric) for name, (metric, _) in self.metrics.items())
         return {name: metric for name, metric in found if isinstance(metric, TupleCount)}
 
@@ -120,7 +120,7 @@ class InstanceContext(TopologyContext):
         }
 
     def get_this_sources(self) -> dict[Any, Any] | None:
-        """`get_sources` of this component."""
+        """`get_sources` of the component."""
         return self.get_sources(self._component)
 
     def get_component_streams(self, component_id: str) -> list[str]:
@@ -167,21 +167,21 @@ class InstanceContext(TopologyContext):
         return self._topology.main_file
 
     def get_declared_types(self, component_id: str, stream_id: str) -> dict[str, str]:
-        """The types of a stream's fields; empty if it declares none."""
+        """The types of a stream's fields; empty if not declared."""
         streams = self._topology.by_name[component_id].outputs
         found = next(each for each in streams if each.name == stream_id)
         return dict(zip(found.fields, found.types, strict=True)) if found.types else {}
 
     def get_incarnation(self) -> Incarnation:
-        """Which process of its task this is."""
+        """Identity of the task's process."""
         return self._incarnation
 
     def get_run_store(self) -> RunStore:
-        """Named records of this run; ComponentError where the engine has none."""
+        """Named records of the run; ComponentError on an engine without a store."""
         return super().get_run_store() if self._run_store is None else self._run_store
 
     def to_storm(self) -> dict[str, Any]:
-        """The context as Storm hands it to components of other languages."""
+        """The context in Storm's form for components in other languages."""
         return storm_context(self._topology, self._packing, self._task)
 
     def to_storm_components(self) -> list[dict[str, Any]]:
@@ -189,7 +189,7 @@ class InstanceContext(TopologyContext):
         return storm_components(self._topology)
 
     def get_metrics_collector(self) -> "InstanceContext":
-        """What `global_metrics.init` takes."""
+        """Argument of `global_metrics.init`."""
         return self
 
 
@@ -200,7 +200,7 @@ def _export_interval_secs(config: Mapping[str, Any]) -> float:
 
 
 COUNTS = (CountMetric, MultiCountMetric)
-"""Classes whose fractions add up: those of others may be means."""
+"""Classes with additive fractions; others may be means."""
 
 
 class UserMetrics:
@@ -211,11 +211,11 @@ class UserMetrics:
         self._next: dict[str, float] = {}
         self.values: dict[str, Any] = {}
         self._ended: dict[str, Any] = {}
-        """Of those that count: the sums over the time buckets that have ended."""
+        """Of counting metrics: sums over completed time buckets."""
 
     def follow(self, registered: Mapping[str, tuple[Any, float]]) -> None:
-        """The component was recreated, and these are its metrics now. Those that count tuples once
-        have gone on with what the ones before had not told."""
+        """Replace the metrics after the component was recreated. Metrics that count tuples once
+        continue with unreported counts."""
         for name, (metric, _) in list(self._registered.items()):
             if not isinstance(metric, TupleCount):
                 self._add(name, metric, _unread(metric))
@@ -224,8 +224,8 @@ class UserMetrics:
     def read(self, now: float) -> dict[str, Any]:
         """The newest values: numbers, or dicts of numbers for the Multi… kinds.
 
-        A metric that has no key yet is left out; one that raises is reported as what it raises,
-        for it is read for a heartbeat, which must not be lost.
+        A metric without keys is left out; an exception of a metric is reported as its value,
+        because the values are part of a heartbeat, which must not be lost.
         """
         for name, (metric, interval_secs) in list(self._registered.items()):
             if now >= self._next.get(name, 0.0):
@@ -241,8 +241,8 @@ class UserMetrics:
                 self._ended[name] = total
 
     def totals(self) -> dict[str, Any]:
-        """Of those that count: the sums over all time buckets, of the current one what is told
-        (IMetric.unread)."""
+        """Of counting metrics: sums over all time buckets, including unread counts of the
+        current bucket (IMetric.unread)."""
         totals = dict(self._ended)
         for name, (metric, _) in list(self._registered.items()):
             total = added(totals.get(name), _unread(metric), fractions=isinstance(metric, COUNTS))
@@ -251,7 +251,7 @@ class UserMetrics:
         return totals
 
     def tuple_counts(self) -> dict[str, float]:
-        """The totals of those that count each tuple once."""
+        """Totals of metrics that count each tuple once."""
         found = list(self._registered.items())
         return {name: each.total for name, (each, _) in found if isinstance(each, TupleCount)}
 
@@ -266,7 +266,7 @@ def _read(metric: Any) -> Any:
 def _unread(metric: Any) -> Any:
     try:
         return _plain(metric.unread()) if isinstance(metric, IMetric) else None
-    except Exception:  # its next read says what it raises
+    except Exception:  # the next read reports the exception
         return None
 
 

@@ -37,7 +37,7 @@ def _go_on(secs: float) -> None:
 
 
 def _reported_to_nobody(message: FromInstance) -> None:
-    """There is no stream manager."""
+    """Stub without a stream manager."""
 
 
 def _call_now(function: Callable[[], None]) -> None:
@@ -52,11 +52,11 @@ class NewestStateStore(Protocol):
     """What a task has saved by itself, where no checkpoints are taken."""
 
     latest: int
-    """The highest number that one has, after `load`."""
+    """The highest number of a saved state, after `load`."""
 
     def load(self) -> bytes | None:
-        """The newest, for a process that replaces another; None if there is none. HeronError if it
-        cannot be had."""
+        """The newest state, for a replacement process; None without one. HeronError if
+        unavailable."""
 
 
 class InstanceEnvironment(Struct, frozen=True):
@@ -67,29 +67,29 @@ class InstanceEnvironment(Struct, frozen=True):
     send: Send
     admit: Admit
     logger: logging.Logger
-    """Takes what the engine logs."""
+    """Receives the engine's log lines."""
     call_soon: CallSoon = _call_now
     call_later: CallLater | None = None
     """None: a timer in a thread of its own, whose call then comes by `call_soon`."""
     construct: Construct = construct
     wrap: Wrap = _identity
-    """Given "emit", "emit_batch", "ack" or "fail" and what does it, returns what user code is to
-    call."""
+    """Given "emit", "emit_batch", "ack" or "fail" and its implementation, returns the function
+    for user code."""
 
     may_send: MaySend = _always
     """Whether `admit` would return at once."""
     rest: Callable[[float], object] = _go_on
     """Does nothing for so many seconds, in the middle of a send."""
     load_state: Callable[[int, int], bytes] | None = None
-    """The state of a task in a checkpoint, given the checkpoint and the task, from the checkpoint
-    store; HeronError if it cannot be had. None where nobody takes checkpoints."""
+    """The state of a task in a checkpoint, from the checkpoint store; HeronError if unavailable.
+    None without checkpoints."""
 
     waits_for_state: bool = False
-    """Whether the component is only made when it is known with which state it begins. (The tester
-    makes it at once, and again when it is restored.)"""
+    """Whether the component is created only after its initial state is known. (The tester
+    creates it at once, and again on a restore.)"""
 
     fails_at_once: bool = False
-    """Whether a bolt that raises never tries again: a user's test is to see what it raised."""
+    """Whether a failing bolt is never retried: a user's test should see the exception."""
 
     poll: Callable[[], None] | None = None
     """In the main thread, between two tuples: take the control messages that have come. None where
@@ -99,23 +99,23 @@ class InstanceEnvironment(Struct, frozen=True):
     """Sends a control message, in the main thread."""
 
     newest_state: NewestStateStore | None = None
-    """Of a topology that runs at least once: what its components with state have saved."""
+    """Saved states under at-least-once delivery."""
     load_moved: Callable[[int, int], bytes] | None = None
     """The state of a task that was saved for an update, given the update's number and the task;
     HeronError if it cannot be had. None where checkpoints are taken."""
 
     incarnation: Incarnation = field(default_factory=Incarnation)
-    """Which process of its task this is."""
+    """Identity of the task's process."""
     run_store: RunStore | None = None
     """Where components keep records of the run; None where processes do not replace each other."""
     wall_ms: Callable[[], int] = _wall_ms
-    """What time it is, in ms since 1970: for people."""
+    """Current time, in ms since 1970, for display."""
     component_logger: logging.Logger | None = None
-    """What user code finds as `self.logger`; None: `logger` as well."""
+    """The user's `self.logger`; None: `logger`."""
 
     @property
     def is_direct(self) -> bool:
-        """Whether user code calls the collector itself, nothing around it."""
+        """Whether user code calls the collector directly."""
         return self.wrap is _identity
 
     def later(self, secs: float, function: Callable[[], None]) -> None:

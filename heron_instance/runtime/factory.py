@@ -83,7 +83,7 @@ class ReadyInstance(Struct, frozen=True):
 
     @property
     def keeps_state(self) -> bool:
-        """Whether the user's class takes a state: else there is nothing to restore."""
+        """Whether the user's class takes a state, and so needs a restore."""
         return keeps_state(self.adapter.users_object)
 
     @property
@@ -97,12 +97,12 @@ class ReadyInstance(Struct, frozen=True):
         return self.adapter.driven_object
 
     def go_on_counting(self, before: "ReadyInstance") -> None:
-        """This one takes the place of another one in the same process: numbers go on."""
+        """Take over the counts of the previous object in the process."""
         self.driver.go_on_counting(before.driver)
         self.context.go_on_counting(before.context)
 
     def close(self) -> None:
-        """The last calls of user code; what it emits in them is only buffered."""
+        """The last calls of user code; emits in them are only buffered."""
         hooks = self.hooks
         for last_call in (self.adapter.close, *([hooks.clean_up] if hooks else ())):
             try:
@@ -129,10 +129,10 @@ class ReadyInstance(Struct, frozen=True):
 
 
 def topology_by(submitted: TopologySpec, packing: PackingPlan, task: int) -> TopologySpec:
-    """The topology by a plan, for the process that serves `task`.
+    """The topology of a plan, for the process of `task`.
 
-    Its own component is what the process has loaded, also if the plan has the same class in another
-    module, which only later processes have on their search path: other code comes with other tasks.
+    The own component is as loaded by the process, even if the plan has the class in a different
+    module, importable only by later processes: new code comes with new tasks.
     """
     topology = packing.topology_of(submitted)
     if topology is submitted:
@@ -142,7 +142,7 @@ def topology_by(submitted: TopologySpec, packing: PackingPlan, task: int) -> Top
 
 
 class _Setting(Struct, frozen=True):
-    """What the parts of one instance are made of, before there is a component."""
+    """Parts of one instance, before its component exists."""
 
     spec: ComponentSpec
     topology: TopologySpec
@@ -156,12 +156,12 @@ class _Setting(Struct, frozen=True):
     environment: InstanceEnvironment
     state: InstanceState
     is_restored: bool = False
-    """Whether the state is one that was saved."""
+    """Whether the state is a saved state."""
     takes_newest: bool = True
-    """Whether it begins with the newest state that it has saved by itself, if it does that."""
+    """Whether the component starts with its newest periodically saved state, if any."""
 
     def samples(self, decode: Decode) -> StreamSamples:
-        """What looks at its streams when somebody wants to see them."""
+        """Samples the output streams on request."""
         return StreamSamples(self.outbox, self.router, decode, self.environment.report)
 
 
@@ -186,8 +186,8 @@ def build(
 def waiting(
     topology: TopologySpec, packing: PackingPlan, task: int, environment: InstanceEnvironment
 ) -> ReadyInstance:
-    """What stands in the place of the instance of `task` until it is known with which state it
-    begins: it does nothing. ComponentError if the user's class cannot be had."""
+    """Placeholder of the instance of `task` until its initial state is known; does nothing.
+    ComponentError if the user's class cannot be loaded."""
     setting = _setting(topology, packing, task, environment)
     pack, decode = _codec(InstanceOptions.of({}), {})
     edges = _edges(environment.rng)
@@ -221,7 +221,7 @@ def _setting(
     load_class(closed.class_path)
     spec = replace(closed, config=opened(closed.config))
     config = component_config(opened(keys.with_defaults(topology.config)), spec.config)
-    # Of a topology that was scaled the packing knows it.
+    # For a rescaled topology the packing plan has the number.
     config[keys.COMPONENT_PARALLELISM] = len(packing.tasks_of[spec.name])
     config[keys.TOPOLOGY_NAME] = topology.name
     options = InstanceOptions.of(config)
@@ -351,7 +351,7 @@ def _coroutine_driver(
 def _watch(
     collector: TaskCollector, environment: InstanceEnvironment, calls: DriverCalls, refusal: str
 ) -> ForeignCalls:
-    """Threads that user code starts may emit, unless there is a `refusal`."""
+    """Threads of user code may emit, unless a `refusal` is given."""
     foreign = ForeignCalls(
         environment.call_soon, lambda what, text: calls.raised_beside(what), refusal
     )
@@ -361,7 +361,7 @@ def _watch(
 
 
 def _refusal_of_bolts(setting: _Setting) -> str:
-    """Where checkpoints are taken, nobody knows of which tuple an emit of a thread came."""
+    """Under checkpoints the source tuple of a thread's emit is unknown."""
     if setting.environment.load_state is None:
         return ""
     return (
@@ -386,14 +386,14 @@ def _tracer(options: InstanceOptions, environment: InstanceEnvironment) -> "Trac
     """None where nothing is traced: only at least once do tuples have roots."""
     if not options.trace_sample or not options.tracked:
         return None
-    # Late: nobody else needs it.
+    # Late: rarely needed.
     from heron_instance.input.tracing import Tracer
 
     return Tracer(options.trace_sample, environment.clock)
 
 
 def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | None:
-    """User code's initialize, then its task hooks: those of the config, and those it has added."""
+    """Call initialize, then the task hooks of the config and of the component."""
     context, newest = setting.context, setting.environment.newest_state
     is_restored = setting.is_restored
     if newest is not None and setting.takes_newest and saves_itself(component.users_object):
@@ -448,5 +448,5 @@ def _roots(task: int, rng: Random) -> Callable[[], int]:
 
 
 def incarnation_number() -> int:
-    """A random number that names this process among all that ever served its task."""
+    """Random unique id of the process among all processes of its task."""
     return int.from_bytes(os.urandom(7), "big")

@@ -19,7 +19,7 @@ from heron_api.task_hook import (
 
 Call = Callable[..., Any]
 METHODS = tuple(name for name in vars(ITaskHook) if not name.startswith("_"))
-"""Those of a hook that are called."""
+"""Overridden methods of a hook."""
 
 
 class TaskHooks:
@@ -55,7 +55,7 @@ class TaskHooks:
         return hooked
 
     def around_execute(self, process: Call) -> Call:
-        """A bolt's processing of one tuple, whose duration the hooks get."""
+        """A bolt's processing of one tuple, with the duration for hooks."""
 
         def hooked(tup: Any) -> None:
             before = self._clock()
@@ -73,7 +73,7 @@ class TaskHooks:
             hook.bolt_execute(info)
 
     def around_ack(self, ack: Call) -> Call:
-        """A bolt's ack that calls the hooks."""
+        """A bolt's ack with hook calls."""
 
         def hooked(tup: Any) -> None:
             ack(tup)
@@ -84,7 +84,7 @@ class TaskHooks:
         return hooked
 
     def around_fail(self, fail: Call) -> Call:
-        """A bolt's fail that calls the hooks."""
+        """A bolt's fail with hook calls."""
 
         def hooked(tup: Any) -> None:
             fail(tup)

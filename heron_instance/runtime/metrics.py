@@ -36,19 +36,19 @@ class Latencies:
         self.sample(duration_secs)
 
     def sample(self, duration_secs: float) -> None:
-        """Put one measured duration into the histogram."""
+        """Add a measured duration to the histogram."""
         bucket = bucket_of(duration_secs)
         self.histogram[bucket] = self.histogram.get(bucket, 0) + 1
 
     def snapshot(self) -> Distribution:
-        """As they are now; from any thread."""
+        """Current values; from any thread."""
         return Distribution(self.total_secs, self.number, dict(self.histogram))
 
 
 class Metrics:
-    """The numbers of a report that a driver counts itself: `metrics.NAME += 1`, for each field of
-    SummedNumbers. A name that is none raises AttributeError. The collector and the outbox have
-    numbers of their own, which the driver's `statistics` fetches."""
+    """Numbers of a report counted by the driver: `metrics.NAME += 1`, for each field of
+    SummedNumbers. AttributeError for an unknown name. Collector and outbox have their own
+    numbers, fetched by the driver's `statistics`."""
 
     __slots__ = (*NUMBERS, *DISTRIBUTIONS, "busy_secs", "last_error")
 
@@ -66,14 +66,14 @@ class Metrics:
         self.busy_secs = 0.0
         self.last_error = None
 
-    if TYPE_CHECKING:  # the slots, which mypy cannot see
+    if TYPE_CHECKING:  # the slots are invisible to mypy
 
         def __getattr__(self, name: str) -> int: ...
 
         def __setattr__(self, name: str, value: int) -> None: ...
 
     def report(self, **more: Any) -> InstanceReport:
-        """All of them, with `more` fields of a report; what is the process' own is added later."""
+        """All numbers, with `more` fields of a report; numbers of the process are added later."""
         found: dict[str, Any] = dict(zip(NUMBERS, _NUMBERS_OF(self), strict=True))
         for name in DISTRIBUTIONS:
             found[name] = getattr(self, name).snapshot()

@@ -1,8 +1,9 @@
-"""The emit of a bolt that declares no outputs: the tuples have no reader, and are dropped.
+"""The emit of a bolt without outputs: the tuples have no reader, and are dropped.
 
-Storm ends the worker at such an emit if the topology came by Thrift. By Flux `sparse run` writes a
-pseudo field for these bolts, so the same topology runs there (streamparse's own example kafka-jvm
-does). Here it runs as well; what it drops is counted, named once, and makes the run INCOMPLETE.
+Storm ends the worker at such an emit for a topology submitted by Thrift. With Flux, `sparse run`
+writes a pseudo field for these bolts, so the topology runs (as streamparse's example kafka-jvm
+does). Here the topology runs as well; dropped tuples are counted, reported once, and make the
+run INCOMPLETE.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from heron_core.topology import DEFAULT_STREAM
 
 
 def undeclared_text(component: str) -> str:
-    """What is wrong with a bolt that emits without outputs, and the cure."""
+    """Problem of a bolt that emits without outputs, and the remedy."""
     return (
         f"{component} emits, but declares no outputs, so its tuples are dropped:"
         " declare them, as in outputs = ['word'], or remove the emit"

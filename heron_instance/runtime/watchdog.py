@@ -1,4 +1,4 @@
-"""Notices user code that does not return: it is busy, not dead, but somebody should know where."""
+"""Detects user code that does not return: busy, not dead, but its location should be visible."""
 
 import sys
 import threading
@@ -6,7 +6,7 @@ import traceback
 from types import FrameType
 
 STACK_FRAMES = 12
-"""The innermost frames tell where it hangs."""
+"""Innermost frames, which show the location."""
 
 
 class Watchdog:
@@ -15,20 +15,20 @@ class Watchdog:
     def __init__(self, limit_secs: float) -> None:
         self._limit_secs = limit_secs
         self.waiting = False
-        """The main thread waits for something to do: it is not in user code. Its first message may
-        be there already: then it has never waited."""
+        """The main thread waits for work, outside of user code. A first message may be present
+        already: the thread then never waited."""
         self._waits = 0
         """How many waits of the main thread have ended."""
         self._seen: object = None
-        """What the last check has seen: if that is another now, no call has lasted since then."""
+        """Counter seen by the last check: a change means that no call has lasted since then."""
         self._since = 0.0
         self._reported = False
         self.stuck_secs = 0.0
         """How long the call under way has lasted, once that exceeds the limit."""
 
     def waited(self) -> None:
-        """From the main thread: a wait has ended. What it does from here on is no older than that,
-        also if the last check was long ago."""
+        """From the main thread: a wait has ended. Later work is no older than the call, even if
+        the last check was long ago."""
         self._waits += 1
         self.waiting = False
 

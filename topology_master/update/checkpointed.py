@@ -24,7 +24,7 @@ from heron_engine.topology_master.update.states import SWITCHED, UpdateState
 
 
 class Checkpointed:
-    """What each state of an update waits for, and what follows it."""
+    """Conditions and successors of each state of an update."""
 
     def __init__(self) -> None:
         self.steps: Mapping[UpdateState, Callable[[UpdateRecord, MasterView, Waited], Step]] = {
@@ -71,7 +71,7 @@ def _request(update: UpdateRecord, found: CheckpointView) -> tuple[RequestCheckp
 
 
 def _switch(update: UpdateRecord, view: MasterView) -> Step:
-    """Nothing has happened since the newest checkpoint, or nothing that counts."""
+    """Nothing relevant has happened since the newest checkpoint."""
     update.before = code_of_before(update, view)
     return Go(UpdateState.STARTING)
 
@@ -102,7 +102,7 @@ def _await_checkpoint(update: UpdateRecord, view: MasterView, waited: Waited) ->
 
 
 def _await_started(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
-    """Until all have their states by the new plan, or one cannot have it."""
+    """Wait until all have restored their state for the new plan, or one has failed."""
     found = _checkpoints(view)
     if not found.is_restoring:
         return Go(UpdateState.DONE)
@@ -124,7 +124,7 @@ def _await_returned(update: UpdateRecord, view: MasterView, waited: Waited) -> S
 
 
 def _await_saved_back(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
-    """The rollback has no rollback: a checkpoint that fails is followed by another one."""
+    """A rollback cannot be rolled back: a failed checkpoint is followed by a new one."""
     found = _checkpoints(view)
     if _is_taken(update, found):
         return Go(UpdateState.RESTARTING)

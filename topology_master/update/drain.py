@@ -1,14 +1,14 @@
-"""How the drain of an update ends: nothing is in flight, or what is left is known not to matter.
+"""End of an update's drain: nothing in flight, or only irrelevant tuples.
 
-Where no checkpoints are taken, an update waits until no tuple is in flight. It goes on before that
+Without checkpoints, an update waits until no tuple is in flight. The update continues earlier
 
-- if all that is left is held by bolts that keep tuples, and the update concerns none of them;
-- if it concerns some that can fail what they hold: their tuples come again by the new plan;
-- if back-pressure still holds somebody some seconds after the spouts have paused: a bolt has more
-  work in front of it than an update may take. What is on its way then goes on by the new plan, but
-  to instances that end, or whose keys move: to those it fails, and is counted;
-- if the time is over, in the same way. A spout that is to save its state, or ends, is waited for
-  until then; if its tuples are in flight all the same, the update is cancelled.
+- if all remaining tuples are retained by bolts that the update does not concern;
+- if concerned bolts can fail their retained tuples, which are then replayed by the new plan;
+- if back-pressure persists some seconds after the spouts have paused: a bolt has more work queued
+  than an update may take. Tuples in transit continue by the new plan, except that tuples to ending
+  instances, or with moved keys, fail and are counted;
+- on timeout, with equal consequences. A spout that ends or must save its state is awaited until
+  then; if its tuples are still in flight, the update is cancelled.
 """
 
 from collections.abc import Set
@@ -74,28 +74,28 @@ def why_undrained(found: DrainOutcome, update: UpdateRecord, view: MasterView, n
 
 
 def spouts_that_end(update: UpdateRecord, view: MasterView) -> str:
-    """The spouts that the update ends and whose tuples are in flight, for people to read: nobody
-    would be there to emit what fails again."""
+    """Ending spouts with tuples in flight, for people: after their end, failed tuples could not
+    be replayed."""
     busy = view.detector.busy() & leaving(view.packing, update.target)
     return names_of(view.packing, {task for task in busy if _is_spout(view, task)})
 
 
 def spouts_that_wait(view: MasterView) -> set[int] | None:
-    """The spouts that wait for the outcome of tuples; None if there are none."""
+    """Spouts that wait for the outcome of tuples; None if none."""
     return {task for task in view.detector.holders() if _is_spout(view, task)} or None
 
 
 def _only_others_retain(update: UpdateRecord, view: MasterView, now: float) -> bool:
-    """Whether nothing is in flight but tuples that wait for their outcome in open windows, or
-    in other bolts that keep them, and whoever is concerned by the update has none of them, nor
-    has emitted one: the others go on as they are, and they are acked when they would be."""
+    """Whether all tuples in flight wait in open windows or other retaining bolts, and instances
+    concerned by the update neither hold nor emitted any: the rest continues, and the tuples are
+    acked later."""
     return _is_still(view, now) and not _concerned(update, view)
 
 
 def _may_fail_retained(update: UpdateRecord, view: MasterView, now: float) -> bool:
-    """Whether nothing is in flight but such tuples, and all bolts that the update concerns can fail
-    theirs, so that these come again by the new plan. Not if a spout that waits for one of them is
-    to save its state, or ends: its part has to be settled before."""
+    """Whether all tuples in flight are retained, and all concerned bolts can fail their tuples
+    for a replay by the new plan. False if a spout of such a tuple ends or must save its state:
+    the tuple must be settled first."""
     detector = view.detector
     return _is_still(view, now) and all(
         _may_wait(task, update, view) if _is_spout(view, task) else detector.may_fail(task)
