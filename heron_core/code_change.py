@@ -1,9 +1,9 @@
-"""What new code means for a topology that runs: which components are replaced, added, removed.
+"""Effect of new code on a running topology: components replaced, added, removed.
 
-Pure: `running` is the topology by the plan that it runs by, `loaded` what was loaded from the new
-file. A component is concerned if what it is has changed (its class, its config, its streams, its
-inputs), or if others begin or cease to read what it sends, or read it in another way: its instances
-are replaced by new ones, with new task ids. Nobody else is touched.
+Pure: `running` is the topology of the active plan, `loaded` the topology of the new file. A
+component is affected if its definition has changed (class, config, streams, inputs), or if its
+readers have changed: its instances are replaced by new instances, with new task ids. All other
+components are untouched.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,9 +22,9 @@ class CodeChange(Struct, frozen=True):
     topology: TopologySpec
     """As it is afterwards."""
     replaced: tuple[str, ...]
-    """Those that are something else now."""
+    """Components with a changed definition."""
     rewired: tuple[str, ...]
-    """Those of which only the readers are others now: their instances are new as well."""
+    """Components with changed readers only: their instances are replaced as well."""
     added: tuple[str, ...]
     removed: tuple[str, ...]
     unchanged: tuple[str, ...]
@@ -90,8 +90,8 @@ def changed_code(
 
 
 def is_another(before: ComponentSpec, after: ComponentSpec) -> bool:
-    """Whether a component is something else than it was. By what it is called in which module is no
-    matter if its code is the same, nor in how many instances it runs."""
+    """Whether a component's definition has changed. The class path is irrelevant if the code is
+    equal, and so is the parallelism."""
     same_code = before.code == after.code
     if not before.code or not after.code:
         same_code = before.class_path == after.class_path
@@ -119,7 +119,7 @@ def _check_kinds(before: Mapping[str, ComponentSpec], after: Mapping[str, Compon
 
 
 def _dropped(topology: str, removed: Iterable[ComponentSpec], allowed: bool) -> list[str]:
-    """Notes on state that nobody takes any more; TopologyError if it is not to be dropped."""
+    """Notes on dropped state; TopologyError if dropping is not permitted."""
     gone = [each.name for each in removed if each.keeps_state]
     if gone and not allowed:
         raise TopologyError(
@@ -130,7 +130,7 @@ def _dropped(topology: str, removed: Iterable[ComponentSpec], allowed: bool) -> 
 
 
 def _check_not_edited(running: TopologySpec, loaded: TopologySpec, replaced: Iterable[str]) -> None:
-    """What runs has to stay what it was as long as it runs: a process that dies loads it again."""
+    """Files of running code must not change: a restarted process loads them again."""
     if running.main_file != loaded.main_file:
         return
     for name in replaced:

@@ -34,10 +34,10 @@ def _may(anchors: Any, stream: str) -> None:
 
 @dataclass(kw_only=True)
 class Bindings:
-    """What a component may call: its emit, its log, the main thread, the report of errors.
+    """Services for a component: emit, log, main thread, error reports.
 
-    heronpy's components know it as `delegate`. It is complete when a component is constructed;
-    emit, ack and fail change once more, after `initialize`, if there are task hooks.
+    heronpy's components know the object as `delegate`. The object is complete when a component
+    is constructed; emit, ack and fail are replaced after `initialize` if task hooks exist.
     """
 
     emit: Emit
@@ -53,11 +53,11 @@ class Bindings:
     """The exception being handled is user code's, and this is where it came from: report it, then
     let the component's `handle_exception` decide."""
     record_error: Callable[[str, str], None]
-    """Report an error: what happened, and its text."""
+    """Report an error: event, and its text."""
     record_loss: Callable[[str, str], None]
     """The same of data that is lost: the run ends INCOMPLETE, with exit code 3."""
     leave: Callable[[str], NoReturn]
-    """End this process, which is then started again, for a reason."""
+    """End the process for a reason; the process is restarted."""
     check_thread: Callable[[Any, str], None] = _may
     """check_thread(anchors, stream): a thread of user code is about to leave an emit for the main
     thread; ComponentError if it may not."""
@@ -71,7 +71,7 @@ class SpoutBindings(Bindings):
     finish: Callable[[], None]
     """The spout has nothing more to emit."""
     reopen: Callable[[], None]
-    """It has again."""
+    """Reopen the spout."""
     abandon_emitted: Callable[..., bool]
     """abandon_emitted(tup_id, values, failures, why=…): a tuple of the default stream that has
     failed so often is not emitted again, or for a reason never was; whether it is a dead letter
@@ -107,13 +107,12 @@ class EngineComponent(Protocol):
 
     @property
     def coroutines(self) -> Any:
-        """The event loop of those of its methods that are coroutines (adapters.coroutines); None if
-        none is."""
+        """Event loop of coroutine methods (adapters.coroutines); None without coroutines."""
 
     @property
     def handle_exception(self) -> ExceptionHandler | None:
-        """Decides what an exception of user code comes to (which tuples fail, whether the process
-        ends), after its report. None: the engine does (a tuple fails alone)."""
+        """Decides the consequence of a user exception (failed tuples, end of the process), after
+        its report. None: the engine decides (a tuple fails alone)."""
 
     def bind(self, bindings: Any) -> None:
         """emit, ack and fail are those of `bindings` now: take the shortest way to them."""
@@ -123,7 +122,7 @@ class EngineComponent(Protocol):
         path."""
 
     def init_state(self, state: Any) -> None:
-        """Its state (heron_api.state), empty or restored, if it keeps one."""
+        """State of the component (heron_api.state), empty or restored, if supported."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Before the first tuple; user code may emit in it."""
@@ -132,7 +131,7 @@ class EngineComponent(Protocol):
         """Whether no tuple is under way in a child process, a thread or a window; any thread."""
 
     def begin_batch(self, batch_id: int) -> None:
-        """An engine that repeats whole batches begins one (api.batch_aware)."""
+        """Start of a batch on an engine that repeats batches (api.batch_aware)."""
 
     def end_batch(self) -> None:
         """All of a batch is processed; what it raises makes the batch come again."""
@@ -144,10 +143,10 @@ class EngineComponent(Protocol):
         """The checkpoint is complete: the states of all instances are saved."""
 
     def pre_restore(self, checkpoint_id: str) -> None:
-        """The state is about to become what it was at that checkpoint."""
+        """The state will be restored to the checkpoint."""
 
     def close(self) -> None:
-        """The instance ends in good order; what it raises is reported, no more."""
+        """Graceful end of the instance; exceptions are only reported."""
 
 
 class EngineSpout(EngineComponent, Protocol):
@@ -156,14 +155,14 @@ class EngineSpout(EngineComponent, Protocol):
 
     @property
     def next_tuple(self) -> Callable[[], None]:
-        """Emit what there is, usually one tuple, and return at once."""
+        """Emit available tuples, usually one, and return at once."""
 
     def refuse_returned(self, value: Any) -> None:
-        """ComponentError: `next_tuple` returned something, of which nothing is sent."""
+        """ComponentError: a value returned by `next_tuple` is not sent."""
 
     @property
     def ack(self) -> Callable[[Any], None]:
-        """The tuple of this id, and all that came of it, is processed."""
+        """The tuple with the id and all derived tuples are processed."""
 
     @property
     def fail(self) -> Callable[[Any], None]:
@@ -190,7 +189,7 @@ class EngineBolt(EngineComponent, Protocol):
 
     @property
     def values_maker(self) -> ValuesMaker | None:
-        """Makes the values of tuples; None: they stay lists. Read once, after `initialize`."""
+        """Constructor of tuple values; None: plain lists. Read once, after `initialize`."""
 
     @property
     def takes_batches(self) -> bool:
@@ -202,28 +201,28 @@ class EngineBolt(EngineComponent, Protocol):
         """Whether `process_coroutine` takes tuples in place of `tuple_loop`."""
 
     def process_coroutine(self, tup: Any) -> Any:
-        """The coroutine that processes a tuple, which returns None; None if nothing is to do."""
+        """The coroutine that processes a tuple and returns None; None if no work is needed."""
 
     @property
     def exits_on_exception(self) -> bool:
-        """Of one that is async: whether what `process` raises ends the process."""
+        """For an async component: whether an exception of `process` ends the process."""
 
     def refuse_returned(self, value: Any) -> None:
-        """ComponentError: `process` returned something, of which nothing is sent."""
+        """ComponentError: a value returned by `process` is not sent."""
 
     @property
     def acks_later(self) -> bool:
-        """Whether it acks or fails each tuple itself, maybe long after it has taken it. Read once,
+        """Whether the component acks or fails tuples explicitly, possibly late. Read once,
         before `initialize`."""
 
     @property
     def retains_until_finish(self) -> bool:
-        """Of one that acks later: whether it may be idle, by its own `is_idle`, while it holds
-        tuples that it settles in `on_finish`."""
+        """For late acks: whether the component may be idle, by its `is_idle`, with retained
+        tuples settled in `on_finish`."""
 
     def tuple_loop(self) -> TupleLoop:
-        """What runs tuples through user code one by one and raises what that raises; asked for
-        once, after `initialize`. It takes a tuple only when it is done with the one before."""
+        """Loop that runs tuples through user code and propagates exceptions; requested once,
+        after `initialize`. The loop takes a tuple only after finishing the previous one."""
 
     def process_tick(self, tup: Any) -> None:
         """A tick is due; it needs no ack."""
@@ -233,11 +232,11 @@ class EngineBolt(EngineComponent, Protocol):
         finished."""
 
     def on_watermark(self, watermark_ms: int) -> None:
-        """The same of all sources together; it has risen."""
+        """The combined watermark of all sources has risen."""
 
     def clock_state(self) -> Any:
-        """Its event-time clock (heron_core.algorithms.clock_state), if it has one of its own; any
-        thread."""
+        """Event-time clock (heron_core.algorithms.clock_state), if the component has its own;
+        any thread."""
 
     def on_finish(self) -> None:
         """The end of a finite run: emit what was collected until then."""
@@ -250,10 +249,10 @@ class ComponentDefaults:
     coroutines: Any = None
 
     def bind(self, bindings: Any) -> None:
-        """Nothing to shorten."""
+        """No fast path."""
 
     def bind_direct(self, emit_of: EmitOf) -> None:
-        """No emit of its own."""
+        """No specialised emit."""
 
     def init_state(self, state: Any) -> None:
         """Keeps no state."""
@@ -263,10 +262,10 @@ class ComponentDefaults:
         return True
 
     def begin_batch(self, batch_id: int) -> None:
-        """Batches mean nothing to it."""
+        """Batches are ignored."""
 
     def end_batch(self) -> None:
-        """Batches mean nothing to it."""
+        """Batches are ignored."""
 
     def pre_save(self, checkpoint_id: str) -> None:
         """Keeps no state."""
@@ -278,7 +277,7 @@ class ComponentDefaults:
         """Keeps no state."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        """No resources to close."""
 
 
 class SpoutDefaults(ComponentDefaults):
@@ -287,13 +286,13 @@ class SpoutDefaults(ComponentDefaults):
     wants_acks = True
 
     def refuse_returned(self, value: Any) -> None:
-        """It is ignored."""
+        """Ignored."""
 
     def activate(self) -> None:
-        """Nothing to do."""
+        """No action."""
 
     def deactivate(self) -> None:
-        """Nothing to do."""
+        """No action."""
 
 
 class BoltDefaults(ComponentDefaults):
@@ -308,25 +307,25 @@ class BoltDefaults(ComponentDefaults):
     retains_until_finish = False
 
     def process_coroutine(self, tup: Any) -> Any:
-        """It is not async."""
+        """Not async."""
         raise NotImplementedError
 
     def refuse_returned(self, value: Any) -> None:
-        """It is not async."""
+        """Not async."""
         raise NotImplementedError
 
     def process_tick(self, tup: Any) -> None:
-        """Ticks mean nothing to it."""
+        """Ticks are ignored."""
 
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
-        """Event time means nothing to it."""
+        """Event time is ignored."""
 
     def on_watermark(self, watermark_ms: int) -> None:
-        """Event time means nothing to it."""
+        """Event time is ignored."""
 
     def clock_state(self) -> Any:
-        """Event time means nothing to it."""
+        """Event time is ignored."""
         return None
 
     def on_finish(self) -> None:
-        """Nothing was collected."""
+        """No collected tuples."""

@@ -1,15 +1,14 @@
-"""Dead letters: the tuples that a component abandons, as tuples of its stream `errors`. Pure.
+"""Dead letters: tuples abandoned by a component, as tuples of its stream `errors`. Pure.
 
-A component has that stream if somebody reads it: a bolt whose inputs name it, or whatever
-`topology.dead.letter` names, which reads the one of every component. A letter is an ordinary tuple
-of an ordinary stream, so checkpoints, acks and back-pressure hold for it as for any other. What
-reads letters for the setting, and what is behind that, has no stream `errors` by it: a letter that
-cannot be written makes no other one, and counts as a tuple that failed.
+The stream exists if read: by a bolt with the stream as an input, or by `topology.dead.letter`,
+which reads the stream of every component. A letter is an ordinary tuple of an ordinary stream,
+so checkpoints, acks and back-pressure apply. The readers of the setting, and their successors,
+have no stream `errors`: a letter that cannot be written produces no further letter, and counts
+as failed.
 
-With letters in files or in a topic a topology has a spout besides, from which letters that are
-sent again go to the bolt that abandoned them. It has a stream for each input of each bolt, grouped
-as that is, and an instance gives such a tuple the component and stream that it came from at first
-(`origin_of`).
+With letters in files or in a topic a topology also has a spout that replays letters to the
+abandoning bolt. The spout has a stream for each input of each bolt, with the grouping of the
+input, and instances assign replayed tuples to their original component and stream (`origin_of`).
 """
 
 from collections.abc import Callable, Iterable
@@ -42,9 +41,9 @@ FIELDS = (
     "id", "component", "instance", "time_ms", "attempt", "exception", "traceback",
     "source", "stream", "task", "fields", "values",
 )  # fmt: skip
-"""Of a letter: its own id; who abandoned the tuple, as component and component[index], when (since
-1970) and after how many attempts; what was raised, in a line, and its traceback; where the tuple
-came from (component, stream, task), the names of its fields, and its values."""
+"""Fields of a letter: its id; the abandoning component, as component and component[index]; time
+(since 1970) and number of attempts; exception in a line, and traceback; source of the tuple
+(component, stream, task), names of its fields, and its values."""
 SINK = "__dead_letters"
 """The component that writes letters."""
 REPLAYED = "__replayed"
@@ -64,12 +63,12 @@ _SHUFFLE = GroupingSpec(GroupingKind.SHUFFLE)
 
 
 def is_system(stream: StreamSpec) -> bool:
-    """Whether it is the stream of letters, rather than one that the component declares."""
+    """Whether the stream is the letters' stream, not declared by the component."""
     return stream == STREAM
 
 
 def has_letters(topology: TopologySpec, component: str) -> bool:
-    """Whether what this component abandons becomes a letter: somebody reads them."""
+    """Whether abandoned tuples of the component become letters, i.e. letters are read."""
     is_declared = any(map(is_system, topology.by_name[component].outputs))
     return is_declared and bool(topology.consumers.get((component, ERRORS)))
 
@@ -98,10 +97,10 @@ def _with_stream(topology: TopologySpec, names: Iterable[str]) -> TopologySpec:
 
 
 def routed(topology: TopologySpec, absolute: Callable[[str], str]) -> TopologySpec:
-    """The topology with what `topology.dead.letter` adds to it: the streams, who reads them, and
-    the spout that emits letters again. `absolute`: of the path of a folder.
+    """The topology with the additions for `topology.dead.letter`: streams, readers, and the
+    replaying spout. `absolute`: converts the path of a folder.
 
-    The same once more changes nothing. TopologyError for a setting that cannot be.
+    Idempotent. TopologyError for an invalid setting.
     """
     topology = with_errors(topology)
     for component in topology.components:

@@ -7,14 +7,14 @@ from typing import Any
 from heron_core.plans import TopologyState
 
 RECENT_SECS = 10.0
-"""The processes of a topology that has just ended are still ending, and one of them that dies is
-replaced, so that its last numbers are known."""
+"""Grace time for the processes of an ended topology: a process that dies meanwhile is still
+replaced, to obtain its last numbers."""
 _OVER = (*TopologyState.OVER, TopologyState.KILLED)
 
 
 def over_text(name: str, execution: Mapping[str, Any], wall_clock_secs: float) -> str:
-    """Why no process of the topology is to begin or to stay; empty if it may. `execution`: what the
-    state store says of its state."""
+    """Reason why processes of the topology must not start or stay; empty if permitted.
+    `execution`: execution state in the state store."""
     state, ended_at = execution.get("state"), str(execution.get("ended_at", ""))
     if state not in _OVER or wall_clock_secs - _secs(ended_at) < RECENT_SECS:
         return ""

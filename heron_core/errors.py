@@ -1,4 +1,4 @@
-"""Errors that a person reads: each says whose fault it is, in one line that names the thing."""
+"""Errors for people: each states the cause in one line that names the subject."""
 
 SHOWN_CHARACTERS_MAX = 200
 """Of a value in a message: more than a person reads, and enough to know it by."""
@@ -9,12 +9,12 @@ SHORT_CHARACTERS_MAX = 60
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, or its beginning."""
+    """The text, truncated to a limit."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def shown(value: object, most: int = SHOWN_CHARACTERS_MAX) -> str:
-    """A value as a message repeats it: as Python writes it, and not too long."""
+    """A value for a message: its repr, truncated."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a number of thousands of digits; lists in lists in lists
@@ -28,7 +28,7 @@ def problem_with(field: str, value: object, why: str) -> str:
 
 
 class HeronError(Exception):
-    """Anything this project raises on purpose; `str(error)` is one clear line."""
+    """Base of intentional errors; `str(error)` is one line."""
 
     exit_code = 1
 
@@ -40,13 +40,13 @@ class UsageError(HeronError):
 
 
 class TopologyError(HeronError, ValueError):
-    """The topology is wrong, so its author has to change it; found before anything starts."""
+    """An invalid topology, to be changed by its author; found before the start."""
 
     exit_code = 2
 
 
 class ComponentError(HeronError):
-    """User code of one component failed: it names the component and what it raised."""
+    """User code of one component failed: names the component and the exception."""
 
 
 class TopologyStopped(ComponentError):
@@ -66,7 +66,7 @@ class ProtocolError(HeronError):
 
 
 class OtherProtocol(ProtocolError):
-    """A process of an engine that this one does not understand: names both, and the cure."""
+    """A process of an engine with an incompatible protocol: names both, and the remedy."""
 
 
 class StateStoreError(HeronError):
@@ -82,4 +82,4 @@ class JavaMissing(HeronError):
 
 
 class NameInUse(HeronError):
-    """A name or node that only one holder may have is held by somebody else."""
+    """An exclusive name or node is held by another owner."""

@@ -1,4 +1,4 @@
-"""The exit codes that our processes tell each other and users, and what each of them means."""
+"""Exit codes of heronpy's processes, for other processes and users, with their meaning."""
 
 import signal
 from enum import IntEnum
@@ -8,12 +8,12 @@ INCOMPLETE = 3
 discarded, or there was an error outside of a tuple: user code raised, or rows are gone."""
 
 ENDED_IN_ORDER = "ended in order"
-"""How `describe_end` begins for a process that nobody has to worry about."""
+"""Start of `describe_end` for a harmless end."""
 
 
 def describe_end(code: int, reason: str = "") -> str:
-    """How a process ended, in a few words: `code` is its exit code, or minus the number of the
-    signal that ended it; `reason` is what it said about that."""
+    """A process's end in a few words: `code` is the exit code, or the negated signal number;
+    `reason` is the process's own explanation."""
     if code == 0:
         words = ENDED_IN_ORDER
     elif code > 0:
@@ -36,20 +36,20 @@ class ExitCode(IntEnum):
     FAILED = 1
     """An error ended it; the next run may do better."""
     UNSTARTED = 3
-    """It could not begin: what it needs is not there, or it was refused."""
+    """The process could not start: a dependency is missing, or access was refused."""
     TOPOLOGY_FAILED = 4
-    """A process that it supervises kept ending: the topology has failed."""
+    """A supervised process kept ending: the topology has failed."""
     ENDED = 5
     """The topology's work is done."""
     SUPERSEDED = 6
-    """Another process has replaced it while it was stopped; of a container: another container has
-    its number, on another host."""
+    """The process was replaced while suspended; for a container: another host has taken over its
+    number."""
     KILLED = 7
-    """Somebody asked for the topology's end: its scheduler ends with it."""
+    """The end of the topology was requested: the scheduler ends with the topology."""
     ORPHANED = 70
     """The process that it works for is gone: its parent, or a worker of Spark (EX_SOFTWARE of
     sysexits.h)."""
 
 
 FINAL_CODES = frozenset({ExitCode.TOPOLOGY_FAILED, ExitCode.ENDED})
-"""Exit codes of a container after which nobody starts it again: the topology is over."""
+"""Exit codes of a container without a restart: the topology is over."""

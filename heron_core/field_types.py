@@ -1,7 +1,7 @@
-"""Types of fields as SQL writes them (`bigint`, `array<string>`), and which values fit.
+"""Types of fields in SQL notation (`bigint`, `array<string>`), and the check of values.
 
-Who declares types for a stream has each emit checked; None fits every type. The names are Spark's,
-so that a stream's declaration is the schema of its DataFrame as well.
+Declared types of a stream are checked on each emit; None fits every type. The names are Spark's,
+so a stream's declaration is also the schema of its DataFrame.
 """
 
 import re
@@ -33,7 +33,7 @@ NESTING_MAX = 20
 
 
 class UnknownType(ValueError):
-    """A type that is none; the text says why."""
+    """An invalid type, with the reason."""
 
 
 def _integer(bits: int) -> Fits:
@@ -57,7 +57,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _fits_float(value: Any) -> bool:
-    """Whether a number is finite as a float, and an integer the same one."""
+    """Whether a number is finite as a float, and an integer unchanged."""
     try:
         stored = float(value)
     except OverflowError:  # an int of hundreds of digits
@@ -81,7 +81,8 @@ def _is_text(value: Any) -> bool:
 
 
 def _has_utf8(text: str) -> bool:
-    """Whether it is Unicode: half of a surrogate pair is none, and no table or file has it."""
+    """Whether a text is valid Unicode: half of a surrogate pair cannot be stored in tables or
+    files."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -127,10 +128,10 @@ _PLAIN: dict[str, Fits] = {
 
 
 class TypeBuilder(Protocol[Built]):
-    """What becomes of a type that is written: its parts come first."""
+    """Builder of a parsed type: its parts come first."""
 
     def plain(self, name: str, numbers: Sequence[int]) -> Built:
-        """A type without parts; `numbers` are those in brackets behind its name."""
+        """A type without parts; `numbers` are the numbers in brackets after its name."""
 
     def array(self, item: Built) -> Built:
         """array<item>"""
@@ -144,12 +145,12 @@ class TypeBuilder(Protocol[Built]):
 
 @lru_cache(maxsize=256)
 def fits_of(text: str) -> Fits:
-    """Whether a value, which is not None, fits the type that `text` writes; UnknownType."""
+    """Whether a non-None value fits the type in `text`; UnknownType."""
     return built(text, _FitsBuilder())
 
 
 def built(text: str, builder: TypeBuilder[Built]) -> Built:
-    """What `builder` makes of the type that `text` writes; UnknownType."""
+    """Result of `builder` for the type in `text`; UnknownType."""
     parser = _Parser(text, builder)
     found = parser.type(0)
     parser.expect("")
@@ -186,7 +187,7 @@ class _Parser(Generic[Built]):
         self._builder = builder
 
     def type(self, depth: int) -> Built:
-        """One type."""
+        """Parse one type."""
         name = self._take().lower()
         if depth > NESTING_MAX:
             raise UnknownType(f"{self._text!r} is nested more than {NESTING_MAX} deep")
@@ -212,7 +213,7 @@ class _Parser(Generic[Built]):
             )
 
     def expect(self, token: str) -> None:
-        """Take that token, "" being the end."""
+        """Consume the token, "" being the end."""
         if self._take() != token:
             raise UnknownType(f"{self._text!r} is not a type: {token or 'its end'!r} is missing")
 

@@ -6,12 +6,11 @@ No walk is recursive: a chain of components may be long.
 from collections.abc import Callable, Iterable, Mapping, Set
 
 Feeders = Mapping[str, Set[str]]
-"""node -> the nodes that feed it, all of them nodes as well."""
+"""node -> its predecessors, all of them nodes as well."""
 
 
 def reachable(start: str, following: Callable[[str], Iterable[str]]) -> frozenset[str]:
-    """The nodes to which a way of at least one step leads; `start` is one only if it is in a
-    cycle."""
+    """Nodes reachable by at least one step; `start` is included only if in a cycle."""
     reached: set[str] = set()
     ahead = [start]
     while ahead:
@@ -22,13 +21,13 @@ def reachable(start: str, following: Callable[[str], Iterable[str]]) -> frozense
 
 
 def in_cycles(feeders: Feeders) -> list[str]:
-    """The nodes that feed themselves, directly or by others, in order."""
+    """Nodes in cycles, in order."""
     return [name for name in feeders if name in reachable(name, feeders.__getitem__)]
 
 
 def a_cycle(feeders: Feeders) -> list[str]:
-    """The nodes along a shortest cycle through the first node that is in one, in the direction in
-    which it is fed, the first node again at the end; empty if there is no cycle."""
+    """A shortest cycle through the first node in a cycle, along the edges, with the first node
+    repeated at the end; empty without a cycle."""
     start = next(iter(in_cycles(feeders)), "")
     paths = [[start]] if start else []
     seen: set[str] = set()
@@ -42,7 +41,7 @@ def a_cycle(feeders: Feeders) -> list[str]:
 
 
 def external_feeders(feeders: Feeders) -> dict[str, frozenset[str]]:
-    """node -> the nodes that feed it, or a cycle that it is part of, from outside of that cycle."""
+    """node -> predecessors of the node or of its cycle, from outside of the cycle."""
     above = {name: reachable(name, feeders.__getitem__) for name in feeders}
     external = {}
     for name in feeders:
@@ -52,8 +51,8 @@ def external_feeders(feeders: Feeders) -> dict[str, frozenset[str]]:
 
 
 def levels(feeders: Feeders, least: Mapping[str, int] | None = None) -> dict[str, int]:
-    """node -> the length of the longest way to it, in which a cycle counts as one node; `least`:
-    the level below which a node does not stand."""
+    """node -> length of the longest path to it, with a cycle as one node; `least`: minimum level
+    of a node."""
     known, external = least or {}, external_feeders(feeders)
     level: dict[str, int] = {}
     while left := [name for name in feeders if name not in level]:

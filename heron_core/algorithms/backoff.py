@@ -1,9 +1,10 @@
-"""When is a process that ended started again? At once the first time, then ever later, without end.
+"""Restart times of a process that ended: immediately at first, then with growing delays,
+unlimited.
 
-Pure: the executor tells when processes started and ended, the policy answers. As Flink's default
-(exponential delay, jitter, no limit): what a process needs may be away for an hour, and the
-topology goes on when it is back. Two things end that: a limit that the user has set, and a process
-that has never been up, because whoever starts a topology that cannot run is to be told at once.
+Pure: the executor reports starts and ends, the policy answers. As in Flink's default
+(exponential delay, jitter, no limit): a dependency may be away for an hour, and the topology
+continues when the dependency returns. Two limits exist: a configured one, and a limit for a
+process that was never up, so that a topology that cannot run fails at once.
 """
 
 from collections.abc import Callable
@@ -12,13 +13,13 @@ from dataclasses import dataclass
 UNLIMITED = -1
 """As a limit: a process is restarted for ever."""
 START_LIMIT = 5
-"""Restarts of a process that has never been up: four seconds, in which a file that is just being
-written, or a port that is just being freed, becomes what it has to be."""
+"""Restarts of a process that was never up: four seconds, enough for a file being written, or a
+port being released."""
 FIRST_PAUSE_SECS = 0.2
 PAUSE_SECS_MAX = 30.0
-"""Flink waits a minute at most, and starts a job with it; here it is one process."""
+"""Flink waits a minute at most, and then restarts a job; here a restart concerns one process."""
 STABLE_SECS = 10.0
-"""A process that ran this long, and as long as it was waited for, is restarted at once again."""
+"""Uptime, also relative to the last delay, after which a process is restarted immediately again."""
 EXCUSED_EVERY_SECS = 60.0
 """An end that a process is not to blame for counts as a failure if there was another one just
 before."""
@@ -41,7 +42,7 @@ class RestartPolicy:
     chance: Callable[[], float] = middle
     """A number from 0 to 1, for the jitter."""
     is_up: bool = False
-    """Whether a process has ever been up: then it is known that it can run."""
+    """Whether a process was ever up, and so is able to run."""
     failures: int = 0
     """Ends in a row without a stable run."""
     _paused_secs: float = 0.0

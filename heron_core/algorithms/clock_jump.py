@@ -1,8 +1,8 @@
-"""Notices that this very process stood still. Pure.
+"""Detects that the process itself was suspended. Pure.
 
-A process that is stopped (Ctrl-Z, SIGSTOP), frozen with its cgroup, or gets no CPU sees nothing of
-what others say meanwhile. Whoever watches others for their silence must not count that time: they
-may have stood still as well, or have spoken all the while.
+A process that is stopped (Ctrl-Z, SIGSTOP), frozen with its cgroup, or starved of CPU misses all
+messages of the period. Heartbeat timeouts must not count the period: the monitored processes may
+have been suspended as well, or have sent heartbeats all the time.
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ NOTABLE_SECS = 2.0
 
 @dataclass(slots=True)
 class ClockJump:
-    """The time that one process did not see."""
+    """Time missed by one process."""
 
     expected_secs: float
-    """It looks at its clock at least so often."""
+    """Longest interval between two checks of the clock."""
     _checked_at: float | None = None
 
     def missed_secs(self, now: float) -> float:

@@ -8,11 +8,11 @@ from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 ClockState = Mapping[str, Any]
 """Plain data, made by `clock_state`."""
 PARTITION_CHARACTERS = 100
-"""Of a partition that is named: it may be anything."""
+"""Longest name of a partition, which may be any value."""
 LISTS = (list, tuple)
-"""As it is made, and as it comes out of a message."""
+"""A clock state, as created or as parsed from a message."""
 IDLE_MAX = 20
-"""Idle sources that are named, of a clock; who has more of them needs no longer list."""
+"""Limit of named idle sources; a longer list is not needed."""
 
 
 def clock_state(
@@ -34,7 +34,7 @@ def _plain(source: Any) -> list[Any]:
 
 
 def is_clock_state(value: Any) -> bool:
-    """Whether it is what `clock_state` makes, or None."""
+    """The value if valid as a `clock_state`, or None."""
     if value is None:
         return True
     return (

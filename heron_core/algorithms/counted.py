@@ -1,4 +1,4 @@
-"""What processes had counted that have ended: sums, so that a component's numbers never fall."""
+"""Counts of ended processes: sums, so that a component's numbers never decrease."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -25,8 +25,7 @@ BY_STREAM: Mapping[str, str] = {
     "inputs": "executed_by_input",
     "forgotten": "forgotten_by_attribute",
 }
-"""What a report counts by stream, or another name: what it is called in the statistics that a
-master keeps -> its field."""
+"""Names of a report's counters by stream (or other name) in a master's statistics -> field."""
 
 
 class Counted(Struct):
@@ -51,7 +50,7 @@ class Counted(Struct):
         return counted
 
     def add(self, report: InstanceReport) -> None:
-        """One process more."""
+        """Add one process."""
         sums = {key: getattr(report, key) for key in (*SUMS, *DELIVERIES)}
         latencies = {kind: getattr(report, kind) for kind in DISTRIBUTIONS}
         streams = {key: dict(getattr(report, name)) for key, name in BY_STREAM.items()}
@@ -78,7 +77,7 @@ class Counted(Struct):
                 self.latencies[kind] = before.joined(latency)
 
     def to_json(self) -> dict[str, Any]:
-        """As a master keeps it for its successor: all but the latencies, which are large."""
+        """Record of a master for its successor: all counts except latencies, which are large."""
         return {
             "processes": self.processes,
             "emitted": self.emitted,

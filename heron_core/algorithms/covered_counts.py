@@ -1,13 +1,13 @@
-"""What instances had counted at a completed checkpoint, of the numbers that a restore undoes.
+"""Counts of instances at a completed checkpoint, for numbers that a restore undoes.
 
-A tuple that was abandoned behind the checkpoint comes again after a restore, and may succeed: then
-it has not failed. An instance that lives takes its count back itself. Of a process that has ended
-the count at the newest completed checkpoint holds, whatever it has reported later:
+A tuple abandoned after the checkpoint is replayed by a restore, and may succeed: then it has not
+failed. A living instance corrects its own count. For an ended process the count at the newest
+completed checkpoint is valid, regardless of later reports:
 
     number = ended processes, at the checkpoint + process of the checkpoint + present process
              (ended)                              (processes; its report, if it lives)
 
-Pure. Whoever replaces a topology master reads it from the state store, with the checkpoint.
+Pure. A master that takes over reads the counts from the state store, with the checkpoint.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ def numbers_of(counted: Mapping[str, float], tuple_counts: Mapping[str, float]) 
 
 
 class ProcessCounts(Struct, frozen=True):
-    """What one process had counted when it took its state."""
+    """Counts of one process at its checkpoint."""
 
     task: int
     component: str
@@ -38,12 +38,12 @@ class ProcessCounts(Struct, frozen=True):
 
 
 class CoveredCounts(Struct, frozen=True):
-    """What all had counted that a checkpoint covers."""
+    """Counts of all instances covered by a checkpoint."""
 
     ended: Mapping[str, Numbers] = field(default_factory=dict)
     """component -> sums over processes that had ended."""
     processes: tuple[ProcessCounts, ...] = ()
-    """Those that took their states for the checkpoint; without those that had counted nothing."""
+    """Processes in the checkpoint, without processes with zero counts."""
 
     def followed_by(self, processes: Iterable[ProcessCounts]) -> "CoveredCounts":
         """At the next checkpoint, for which these processes took their states."""
@@ -65,7 +65,7 @@ class CoveredCounts(Struct, frozen=True):
                 report = newest.get(process.task)
                 if report is not None and report.incarnation == process.incarnation:
                     own = reported[process.task]
-                    for name, number in process.numbers.items():  # its report may be an older one
+                    for name, number in process.numbers.items():  # its report may be older
                         own[name] = max(number, own.get(name, 0))
                 else:
                     _add(sums, process.numbers)

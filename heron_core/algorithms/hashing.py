@@ -1,10 +1,10 @@
-"""A hash of values that is the same in every process, on every machine, in every Python version.
+"""A hash of values, equal in every process, on every machine, in every Python version.
 
-Equal values hash alike whatever their type (1 == 1.0 == True == Decimal(1)), because a fields
-grouping promises that equal values meet in the same task. So neither `hash()` (salted for str) nor
-the bytes of a pickle (they differ for equal values) will do: values are first written in one
-canonical form. The hash spreads over 0..2**32-1 and a task is a range of it, so a later split of a
-task moves one range only (SEEP's key ranges).
+Equal values have equal hashes for any types (1 == 1.0 == True == Decimal(1)), because a fields
+grouping sends equal values to one task. So neither `hash()` (salted for str) nor the bytes of a
+pickle (which differ for equal values) suffice: values are first written in one canonical form.
+The hash covers 0..2**32-1 and a task is a range of hashes, so a later split of a task moves one
+range only (SEEP's key ranges).
 """
 
 import dataclasses
@@ -66,7 +66,7 @@ def _canonical_of_all(values: Sequence[Any]) -> bytes:
 
 
 def canonical(value: Any) -> bytes:
-    """Bytes that are equal exactly when the values are equal."""
+    """Bytes that are equal exactly for equal values."""
     write = _WRITERS.get(type(value))
     if write is not None:
         return write(value)
@@ -170,4 +170,4 @@ _WRITERS: dict[type, Callable[[Any], bytes]] = {
     datetime.timedelta: lambda value: b"P%d" % (value // _MICROSECOND),
     uuid.UUID: lambda value: b"u" + value.bytes,
 }
-"""Exact types first; `_canonical_by_kind` tries them again for subclasses, in this order."""
+"""Exact types first; `_canonical_by_kind` checks subclasses in order."""

@@ -1,8 +1,8 @@
-"""What a component has counted lately: the growth of its instances' counters, by the second. Pure.
+"""Recent counts of a component: growth of its instances' counters, by the second. Pure.
 
-A sentence about failures is about now. A share since the start names a failure that begins after a
-week of health ten minutes late, and one that is cured for as long again. Growth is put down to the
-second in which the report came that has it: instances that work report each second.
+Statements about failures concern the present. A share since the start would show a failure after
+a healthy week only ten minutes late, and a recovery equally late. Growth is assigned to the
+second of the report: working instances report each second.
 """
 
 from collections import deque
@@ -13,19 +13,19 @@ from heron_core.instance_report import DISTRIBUTIONS, Distribution, InstanceRepo
 from heron_core.stats import RecentCounts
 
 KEPT_SECS = 60.0
-"""Percentiles are those of a minute: fewer calls of a slow bolt say nothing of its slowest."""
+"""Percentiles cover a minute: fewer calls of a slow bolt would miss its slowest."""
 NEWEST_SECS = 9.0
 """Of failures: with the second in which a report came they are gone ten seconds after their
 cure."""
 OF_MINUTE = {"expired": "expired", "acked_in_minute": "acked"}
-"""Field of RecentCounts -> what it counts, of those that cover KEPT_SECS."""
+"""Field of RecentCounts -> counter, for counters over KEPT_SECS."""
 NUMBERS: tuple[str, ...] = tuple(
     name for name in RecentCounts.__struct_fields__ if name != "secs" and name not in OF_MINUTE
 )
 
 
 class _Second:
-    """What was counted in one second."""
+    """Counts of one second."""
 
     __slots__ = ("at", "histograms", "numbers")
 
@@ -37,13 +37,13 @@ class _Second:
 
 
 class RecentGrowth:
-    """Of one component."""
+    """Counts of one component."""
 
     def __init__(self) -> None:
         self._seconds: deque[_Second] = deque()
 
     def add(self, report: InstanceReport, before: InstanceReport | None, now: float) -> None:
-        """A report, and that of the same process before it; None: its first one."""
+        """A report and the process's previous report; None: the first report."""
         second = self._second(now)
         for name in (*NUMBERS, "expired"):
             grown = getattr(report, name) - (getattr(before, name) if before is not None else 0)

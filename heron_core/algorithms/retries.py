@@ -1,13 +1,13 @@
-"""How long to wait before something that failed is tried again: each time twice as long.
+"""Delays between attempts: each twice as long as the previous.
 
-Pure: whoever tries counts, and keeps the time.
+Pure: callers count attempts and keep the time.
 """
 
 from msgspec import Struct
 
 PAUSE_SECS_MAX = 30.0
-"""Flink's exponential-delay restarts end at a minute; half of it is what a person waits to see that
-a dependency is there again."""
+"""Flink's exponential-delay restarts end at a minute; half a minute is an acceptable wait for a
+person after a dependency has returned."""
 DOUBLINGS_MAX = 60
 """Far beyond any pause: a float takes no more than a thousand of them."""
 
@@ -18,16 +18,16 @@ def pause_secs(first_secs: float, failures: int) -> float:
 
 
 class RetryPolicy(Struct, frozen=True):
-    """When a call of user code that raised is made again, and when it is abandoned."""
+    """Retry times of a failed call of user code, and its abandonment."""
 
     retries: int
     """So many attempts after the first one."""
     first_pause_secs: float
     is_endless: bool = False
-    """Whether it is never abandoned."""
+    """Whether calls are never abandoned."""
 
     def pause_secs(self, failures: int) -> float | None:
-        """After so many attempts that failed; None: it is abandoned."""
+        """Number of failed attempts before abandonment; None: immediately."""
         if failures > self.retries and not self.is_endless:
             return None
         return pause_secs(self.first_pause_secs, failures)

@@ -50,9 +50,9 @@ LEVELS = {
     for name, measure in measures_of(SummedNumbers).items()
     if measure.summed in _OF_PRESENT
 }
-"""What a component has of the present processes of its instances -> how it is made of theirs."""
+"""Component statistics of present processes -> their derivation from instances."""
 OF_INSTANCE: tuple[str, ...] = InstanceNumbers.__struct_fields__
-"""What stands in an instance's row as it was reported."""
+"""Fields copied unchanged to an instance's row."""
 
 
 def are_numbers(value: object) -> bool:
@@ -63,7 +63,7 @@ def are_numbers(value: object) -> bool:
 
 
 class QueueNumbers(NamedTuple):
-    """What is on its way to an instance."""
+    """Deliveries in transit to an instance."""
 
     size_bytes: int
     tuples: int
@@ -72,7 +72,7 @@ class QueueNumbers(NamedTuple):
     received_bytes: int = 0
     """What came to the instance so far."""
     sent_bytes: int = 0
-    """What it has sent so far."""
+    """Deliveries sent by an instance."""
 
 
 EMPTY_QUEUE = QueueNumbers(0, 0, 0.0)
@@ -111,28 +111,28 @@ class RollUp:
         self._packing = packing
         self._newest: dict[int, InstanceReport] = {}
         self._heard_at: dict[int, float] = {}
-        """task id -> when it sent its newest report, on our clock"""
+        """task id -> time of its newest report, on the master's clock"""
         self._bases: dict[int, Counted] = {}
-        """task id -> what its processes had counted that have ended"""
+        """task id -> counts of its ended processes"""
         self._remembered: dict[int, tuple[int, Counted]] = {}
         """task id -> incarnation and counts of the process that a master before us knew"""
         self._gone: dict[str, Counted] = {}
-        """component -> what instances had counted that a scaling has ended"""
+        """component -> counts of instances removed by a rescale"""
         self._counts: dict[int, Counted] = {}
         """task id -> `_counted`, until that changes: of two hundred instances most stand still"""
         self._rates = Rates()
         self._emits: dict[int, tuple[int, float]] = {}
-        """task id -> what its process had emitted, and since when that has not changed, on our
+        """task id -> emitted tuples of its process, and time of the last change, on the master's
         clock"""
         self._settled: dict[int, tuple[int, float]] = {}
         """task id -> what its process had acked and failed, and since when that has not changed
         although it has tuples, on our clock"""
         self._recent: dict[str, RecentGrowth] = {}
-        """component -> what it has counted lately"""
+        """component -> recent counts"""
 
     @property
     def tasks(self) -> set[int]:
-        """The tasks of which there is a report."""
+        """Tasks with a report."""
         return set(self._newest)
 
     def apply_packing(self, packing: PackingPlan) -> None:
@@ -198,7 +198,7 @@ class RollUp:
     # --- what a successor has to know -----------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """The counts of all processes, those included that have ended."""
+        """Counts of all processes, including ended processes."""
         newest = {
             str(task): {"incarnation": report.incarnation, **Counted.of((report,)).to_json()}
             for task, report in self._newest.items()
@@ -212,8 +212,8 @@ class RollUp:
         }
 
     def remember(self, data: Mapping[str, Any]) -> None:
-        """What a master before us kept by `to_json`; KeyError, TypeError, ValueError for what is
-        none."""
+        """Restore the `to_json` of a previous master; KeyError, TypeError, ValueError if
+        invalid."""
         tasks = self._packing.instances
         self._counts.clear()
         for word, counted in data["newest"].items():
@@ -242,10 +242,10 @@ class RollUp:
         covered: CoveredCounts | None = None,
         now: float | None = None,
     ) -> dict[str, ComponentStats]:
-        """component -> its numbers, in order of the topology; `queues`: what waits, by task;
-        `fresh`: the tasks that live (`fresh`), None for all that were ever heard of; `covered`: by
-        the newest completed checkpoint, None in a topology that takes none; `now`: on the clock of
-        `update`, None where reports do not come regularly, and silence means nothing."""
+        """component -> statistics, in order of the topology; `queues`: queued tuples by task;
+        `fresh`: live tasks, None for all known; `covered`: counts at the newest completed
+        checkpoint, None without checkpoints; `now`: on the clock of `update`, None if reports
+        are irregular and silence has no meaning."""
         alive = self._newest.keys() if fresh is None else fresh
         return {
             component.name: self._component(
@@ -276,7 +276,7 @@ class RollUp:
             numbers[key] = total(getattr(each, key) for each in newest)
         if covered is not None:
             self._take_back(name, numbers, counted.user_totals, covered)
-        if is_spout:  # what a process that is gone would have replayed is for its source to know
+        if is_spout:  # replays of an ended process are known to its source only
             numbers["failed_for_good"] = sum(each.failed_for_good for each in newest)
         return ComponentStats(
             type="spout" if is_spout else "bolt",
@@ -322,7 +322,7 @@ class RollUp:
         return self._recent.setdefault(name, RecentGrowth())
 
     def _silent_secs(self, tasks: Iterable[int], now: float) -> float | None:
-        """How long none of these has emitted anything; None if all have finished, or none is
+        """Time since the last emit among the spouts; None if all have finished, or none is
         known."""
         known = [task for task in tasks if task in self._newest]
         if all(self._newest[task].finished for task in known):
@@ -369,7 +369,7 @@ class RollUp:
         return None if state is None else clock_stats(self._packing, task, state)
 
     def _counted(self, task: int) -> Counted:
-        """What all processes of a task have counted; nobody is to change it."""
+        """Counts of all processes of a task; read-only."""
         if (known := self._counts.get(task)) is not None:
             return known
         counted = self._counts[task] = Counted()
@@ -382,8 +382,8 @@ class RollUp:
         return counted
 
     def in_flight(self) -> int | None:
-        """Deliveries that were sent and are not processed, as counted by all processes there ever
-        were; None if some of them did not say."""
+        """Deliveries sent and not processed, counted over all processes ever; None if counts are
+        incomplete."""
         if len(self._newest) < len(self._packing.instances):
             return None
         ended = [each.sums for each in (*self._bases.values(), *self._gone.values())]
@@ -397,7 +397,7 @@ class RollUp:
     def wanted_instances(
         self, wanted: str | None, queues: Mapping[int, QueueNumbers], fresh: Set[int] | None = None
     ) -> tuple[InstanceStats, ...] | None:
-        """As `instances`, or those of EVERY_COMPONENT; None if there is no such component."""
+        """Like `instances`, or for EVERY_COMPONENT; None for an unknown component."""
         if wanted is None or wanted not in (*self._packing.tasks_of, EVERY_COMPONENT):
             return None
         names = [wanted] if wanted in self._packing.tasks_of else self._packing.tasks_of
@@ -406,7 +406,7 @@ class RollUp:
     def instances(
         self, component: str, queues: Mapping[int, QueueNumbers], fresh: Set[int] | None = None
     ) -> tuple[InstanceStats, ...]:
-        """The instances of one component; arguments as those of `components`."""
+        """The instances of one component; arguments as for `components`."""
         alive = self._newest.keys() if fresh is None else fresh
         tasks = self._packing.tasks_of[component]
         return tuple(
@@ -455,7 +455,7 @@ def _hot_keys(newest: Iterable[InstanceReport]) -> tuple[HotKeyStats, ...]:
 
 
 def _latency(whole: Distribution, recent: Mapping[int, int] | None) -> LatencyStats:
-    """In milliseconds; None without samples. Percentiles are those of `recent` if given."""
+    """In milliseconds; None without samples. Percentiles use `recent` if given."""
     shown = whole.histogram if recent is None else recent
     p50, p99 = percentile_secs(shown, 0.5), percentile_secs(shown, 0.99)
     return LatencyStats(

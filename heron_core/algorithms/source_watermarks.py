@@ -1,8 +1,8 @@
-"""What the sources of a task have said of event time: the watermark that all of them agree on.
+"""Watermarks of a task's sources, and their minimum.
 
-A watermark W of a source says: what it sends from now on happened at W or later. END_OF_TIME is its
-last one: it has finished. A source that sends tuples all the same (one of them failed, and is
-emitted again) takes that back.
+Watermark W of a source is a lower bound of its later event times. END_OF_TIME is the last
+watermark: the source has finished. A source that still sends tuples (a failed tuple, replayed)
+revokes the end.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 
 
 class SourceWatermarks:
-    """The newest watermark of each task that may send to this one."""
+    """Newest watermark of each task that may send input."""
 
     def __init__(self, sources: Iterable[int] = ()) -> None:
         self._watermarks = dict.fromkeys(sources, NO_WATERMARK)
@@ -27,7 +27,7 @@ class SourceWatermarks:
         self._update()
 
     def take(self, source: int, watermark_ms: int) -> bool:
-        """A source's watermark; whether it says anything new."""
+        """Record a source's watermark; whether the watermark is new."""
         known = self._watermarks.get(source)
         if known is None or source in self.ended or watermark_ms <= known:
             return False
@@ -39,7 +39,7 @@ class SourceWatermarks:
         return True
 
     def known(self) -> list[tuple[int, int]]:
-        """(source, its newest watermark) of those that have given one, END_OF_TIME for the last."""
+        """(source, newest watermark) of sources with a watermark, END_OF_TIME for finished."""
         given = [item for item in self._watermarks.items() if item[1] > NO_WATERMARK]
         return [*given, *((each, END_OF_TIME) for each in sorted(self.ended))]
 
@@ -49,14 +49,14 @@ class SourceWatermarks:
         self._update()
 
     def slowest(self) -> int | None:
-        """The task that is behind the others; None if all have finished. From any thread."""
+        """The slowest task; None if all have finished. From any thread."""
         known = list(self._watermarks.items())
         left = [(watermark, source) for source, watermark in known if source not in self.ended]
         return min(left)[1] if left else None
 
     @property
     def has_any(self) -> bool:
-        """Whether any of them has given a watermark other than its last one; from any thread."""
+        """Whether any source has sent a watermark other than the last; from any thread."""
         return any(each > NO_WATERMARK for each in list(self._watermarks.values()))
 
     def _update(self) -> None:

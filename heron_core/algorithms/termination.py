@@ -1,9 +1,9 @@
-"""When is a topology done? Mattern's four-counter method, and the order in which bolts finish.
+"""Termination detection: Mattern's four-counter method, and the order in which bolts finish.
 
-Every instance counts the deliveries that it sent and those that it processed. A round of probes
-asks all instances for their counts. If two rounds in a row find every instance idle and the same
-sums, with as many processed as sent, then nothing is in flight: the topology is drained. Two rounds
-are needed because one reads the instances at different moments.
+Every instance counts sent and processed deliveries. A round of probes asks all instances for
+their counts. If two consecutive rounds find every instance idle and equal sums, with as many
+processed as sent, then nothing is in flight: the topology is drained. Two rounds are needed
+because a round reads the instances at different moments.
 """
 
 from collections.abc import Mapping
@@ -24,10 +24,9 @@ class TerminationDetector(Struct):
 
     tasks: frozenset[int]
     patience_secs: float
-    """A round that not all tasks answer is aborted after this long, the next one after twice as
-    long, and so on."""
+    """Timeout of a round without all answers, doubled for each further round."""
     lost_after_secs: float
-    """Unequal sums that have not changed for this long, with every task idle, are a loss."""
+    """Time after which unequal, unchanged sums count as a loss, with every task idle."""
     round_number: int = 0
     sent_at: float = 0.0
     """When the newest round was sent; minus infinity if the next one is to be sent at once."""
@@ -35,7 +34,7 @@ class TerminationDetector(Struct):
     """The answers of the newest round, by task."""
     drained: bool = False
     still_since: float | None = None
-    """Since when nothing has moved, and tuples wait for their outcome; None if that is not so."""
+    """Time since the last progress, while tuples wait for their outcome; else None."""
     lost: int = 0
     """Deliveries that were sent and not processed, or by a bolt that had run on_finish before, once
     drained."""
@@ -53,9 +52,9 @@ class TerminationDetector(Struct):
     than they had processed."""
     _unchanged_since: float = 0.0
     _finished: dict[int, int] = field(default_factory=dict)
-    """Of the tasks that were told to finish: what each had processed by then."""
+    """Processed counts of finishing tasks at the request."""
     _missed: int = 0
-    """Deliveries that were given up before that."""
+    """Earlier deliveries counted as lost."""
 
     def restart(self) -> None:
         """Something new may be in flight: what was found so far does not count any more."""
@@ -73,15 +72,15 @@ class TerminationDetector(Struct):
         self.restart()
 
     def finish(self, tasks: frozenset[int]) -> None:
-        """These run on_finish now, which is without what was given up as lost: it stays lost if
-        it turns up at them later, behind a host that hung or a network that was cut."""
+        """Tasks run on_finish now, without lost deliveries, which stay lost even if they arrive
+        later, after a host hang or a network partition."""
         self._missed = max(self._missed, self.lost)
         self._finished |= {task: self.reports[task].processed for task in tasks}
         self.restart()
 
     def retask(self, tasks: frozenset[int], gone: frozenset[int]) -> None:
-        """The topology was rescaled: these are its tasks now. The processes of `gone` end; some of
-        them start elsewhere and count from zero."""
+        """The topology was rescaled to the tasks. Processes of `gone` end; some of the tasks
+        start elsewhere with zero counts."""
         for task in gone & self._latest.keys():
             report = self._latest.pop(task)
             self.uncounted -= report.sent - report.processed
@@ -90,20 +89,20 @@ class TerminationDetector(Struct):
         self.restart()
 
     def busy(self) -> set[int]:
-        """The tasks that were not idle when they were last probed, or never answered."""
+        """Tasks busy or silent in the last round of probes."""
         idle = {task for task, report in self._latest.items() if report.idle}
         return set(self.tasks - idle)
 
     def holders(self) -> set[int]:
-        """The tasks that waited for the outcome of tuples when they were last probed."""
+        """Tasks that waited for tuple outcomes in the last round of probes."""
         return {task for task, report in self._latest.items() if report.is_waiting}
 
     def paused(self) -> set[int]:
-        """The tasks that back-pressure held when they were last probed."""
+        """Tasks blocked by back-pressure in the last round of probes."""
         return {task for task, report in self._latest.items() if report.paused}
 
     def may_fail(self, task: int) -> bool:
-        """Whether a bolt can fail the tuples that it holds."""
+        """Whether a bolt can fail its retained tuples."""
         return task in self._latest and self._latest[task].may_fail
 
     def is_due(self, now: float, interval_secs: float) -> bool:
@@ -129,7 +128,7 @@ class TerminationDetector(Struct):
         return self.round_number
 
     def take(self, report: QuiescenceReport, now: float) -> None:
-        """Take one answer; the last one of a round decides."""
+        """Process one answer; the last answer of a round decides."""
         complete = len(self.reports) == len(self.tasks)
         if report.task in self.tasks:
             self._latest[report.task] = report
@@ -164,17 +163,17 @@ class TerminationDetector(Struct):
             self.lost = max(0, missing) + self._late(missing)
 
     def _late(self, missing: int) -> int:
-        """How much of what was given up has been processed since, after on_finish.
+        """Lost deliveries processed after on_finish.
 
-        What bolts of a cycle send each other while they finish is processed by then as well; more
-        than has turned up it cannot be.
+        Output exchanged by bolts of a cycle while finishing is also processed by then; the
+        result is capped at the losses.
         """
         grown = (self.reports[task].processed - before for task, before in self._finished.items())
         return min(max(0, self._missed - max(0, missing)), sum(max(0, each) for each in grown))
 
 
 def finish_order(topology: TopologySpec, tasks_of: Mapping[str, list[int]]) -> list[frozenset[int]]:
-    """Tasks of the bolts, level by level: each after all that feed it (a cycle counts as one)."""
+    """Tasks of the bolts, level by level: each level after its sources (a cycle is one node)."""
     bolts = [each.name for each in topology.components if not each.is_spout]
     level = levels(topology.feeders, dict.fromkeys(bolts, 1))
     tasks_by_level: dict[int, set[int]] = {}

@@ -1,8 +1,9 @@
-"""The metrics that user code registers, rolled up from its instances to a component.
+"""Metrics of user code, aggregated from instances to components.
 
-A metric's value is that of its last time bucket (heronpy: get_value_and_reset). Whole numbers are
-counts and add up; fractions are means or gauges and are averaged; of anything else the last counts.
-In a total fractions add up as well, but for those of a class of the user's, which may be means.
+The value of a metric is the value of its last time bucket (heronpy: get_value_and_reset).
+Integers are counts and are summed; floats are means or gauges and are averaged; for other types
+the last value is used. In totals floats are summed as well, except for metric classes of users,
+which may be means.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +14,7 @@ Values = Mapping[str, Any]
 LATE_DROPPED = "numLateRecordsDropped"
 """The metric of windows by event time: late tuples that no stream got; Flink's name."""
 RAISED = "get_value_and_reset raised"
-"""How the value of a metric begins that cannot be read; what it raises follows."""
+"""Start of the value of an unreadable metric, followed by its exception."""
 WHOLE_MAX = 1 << 62
 """Sums must fit into the 64 bits of a message."""
 
@@ -39,8 +40,8 @@ def _is_scalar(value: Any) -> bool:
 
 
 def added(total: Any, newest: Any, *, fractions: bool = False) -> Any:
-    """A count with what the last time bucket adds to it; None for what is no count. `fractions`:
-    whether those are counts as well."""
+    """A count plus the last time bucket; None for a value that is not a count. `fractions`:
+    whether floats are counts."""
     if type(newest) is int or (fractions and type(newest) is float):
         return min((total if type(total) in (int, float) else 0) + newest, WHOLE_MAX - 1)
     if type(newest) is not dict:
@@ -60,7 +61,7 @@ def summed(totals: Iterable[Values]) -> dict[str, Any]:
 
 
 def rolled_up(instances: Iterable[Values]) -> dict[str, Any]:
-    """One value for each metric that any of the instances has."""
+    """One value for each metric of any instance."""
     found: dict[str, list[Any]] = {}
     for values in instances:
         for name, value in values.items():

@@ -1,9 +1,9 @@
-"""Which of the numbers that user code registered are time series of Prometheus. Pure.
+"""Selection of user metrics exported as time series of Prometheus. Pure.
 
-User code may register a key for each word that it meets, and each is a series that Prometheus keeps
-for weeks, so a topology has a limit. Above it each metric keeps its first keys, in order of their
-names, and all metrics equally many as far as they have them: a metric of a thousand words does not
-displace a single count beside it. What is left out is counted, by component and reason.
+User code may register a key for each word it meets, and each is a series stored for weeks, so a
+topology has a limit. Above the limit each metric keeps its first keys, in order of names, and
+all metrics keep equally many if available: a metric with a thousand words does not displace a
+single count. Omitted series are counted, by component and reason.
 """
 
 import math
@@ -18,7 +18,7 @@ from heron_core.algorithms.user_metrics import RAISED
 from heron_core.stats import ComponentStats
 
 SERIES_MAX = 200
-"""Of one topology."""
+"""Limit of one topology."""
 FLOAT_MAX = 1e300
 """Prometheus's numbers are floats; sums over series stay finite below it."""
 
@@ -46,13 +46,13 @@ class UserValue(Struct, frozen=True, kw_only=True):
 
 
 class UserSeries(Struct, frozen=True, kw_only=True):
-    """Those of a topology."""
+    """Series of a topology."""
 
     values: tuple[UserValue, ...] = ()
     left_out: Mapping[tuple[str, LeftOut], int] = {}
     """(component, reason) -> how many values are not among them."""
     example: Mapping[tuple[str, LeftOut], str] = {}
-    """(component, reason) -> the metric of which most values are not among them."""
+    """(component, reason) -> metric with the most omitted values."""
 
 
 def user_series(components: Mapping[str, ComponentStats]) -> UserSeries:
@@ -88,7 +88,7 @@ def _divided(numbers: list[UserValue]) -> list[UserValue]:
 
 
 Found = UserValue | tuple[str, str, LeftOut]
-"""A number, or (component, metric, reason) of what is none."""
+"""A number, or (component, metric, reason) for any other value."""
 
 
 def _of_component(component: str, stats: ComponentStats) -> Iterator[Found]:

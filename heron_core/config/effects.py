@@ -1,7 +1,7 @@
-"""Where each configuration key has an effect: on whom, in which mode, on which engine. Pure.
+"""Scope of each configuration key: component kinds, modes, engines. Pure.
 
-A key that is given where it has none is named before the topology runs. The module `spelling`
-has the keys that have none anywhere.
+A key without effect in its place is reported before the topology starts. The module `spelling`
+has keys without any effect.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,18 +22,18 @@ TOPOLOGY_KEYS = owned_by(Owner.TOPOLOGY)
 SPOUT_KEYS = owned_by(Owner.SPOUT)
 BOLT_KEYS = owned_by(Owner.BOLT)
 MODES: Mapping[str, tuple[str, ...]] = {name: key.modes for name, key in KEYS.items() if key.modes}
-"""Key -> the only modes in which it has an effect."""
+"""Key -> only modes with an effect."""
 SPARK_IDLE = frozenset(name for name, key in KEYS.items() if not key.on_spark)
 """Keys without an effect in a query of Spark, which has no containers, queues and trees."""
 
 THRESHOLD_KEYS = frozenset((keys.AUTOSCALE_THRESHOLD_REPORTS, keys.AUTOSCALE_THRESHOLD_UTILIZATION))
-"""Of the policy that adds an instance to a bolt that is too busy."""
+"""Keys of the policy that adds an instance to a busy bolt."""
 FIRST_FIT_KEYS = frozenset(
     (
         keys.CONTAINER_MAX_INSTANCES, keys.CONTAINER_PADDING_PERCENTAGE, keys.FFD_SORTING_STRATEGY,
     )
 )  # fmt: skip
-"""Of the packing that fills one container after the other."""
+"""Keys of the packing that fills one container after the other."""
 
 
 ASYNC_KEYS = frozenset((keys.ASYNC_CAPACITY, keys.ASYNC_ORDERED, keys.ASYNC_TIMEOUT_MS))
@@ -41,7 +41,7 @@ ASYNC_KEYS = frozenset((keys.ASYNC_CAPACITY, keys.ASYNC_ORDERED, keys.ASYNC_TIME
 
 
 class Idle(Struct, frozen=True):
-    """A key that is given where it has no effect."""
+    """A given key without effect."""
 
     key: str
     owner: str
@@ -51,8 +51,7 @@ class Idle(Struct, frozen=True):
 
 
 def component_config(config: Config, own: Config) -> dict[str, Any]:
-    """The config that a component gets: its own over that of the topology, `config`, but for the
-    keys that are the topology's."""
+    """Config of a component: its own over the topology's `config`, except for topology keys."""
     return {**config, **{key: own[key] for key in own if key not in TOPOLOGY_KEYS}}
 
 
@@ -80,13 +79,14 @@ _COROUTINE = "a bolt whose process is `async def`"
 
 
 def _is_function(component: ComponentSpec) -> bool:
-    """Whether nothing of it is a coroutine for certain: its class was looked at, or is ours."""
+    """Whether the component is certainly free of coroutines: its class was inspected, or is
+    heronpy's."""
     is_known = bool(component.code) or component.class_path.startswith(PACKAGES)
     return component.is_spout or (is_known and not component.is_async)
 
 
 def _says_nothing(key: str, value: Any) -> bool:
-    """Of a key that is given: Storm's null says that it is not set."""
+    """Whether a key is set: Storm's null means not set."""
     return value is None or (key == keys.TRACE_SAMPLE and not value)
 
 

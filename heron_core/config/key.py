@@ -1,4 +1,4 @@
-"""What is known of a key: its reader, its default, whose it is, and where it has an effect."""
+"""Definition of a configuration key: reader, default, owner, scope."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -22,15 +22,15 @@ class Owner(Enum):
     SPOUT = "spout"
     BOLT = "bolt"
     COMPONENT = "component"
-    """Of these a component may have a value of its own."""
+    """Owners that permit a value per component."""
 
 
 class Key(Struct, frozen=True):
-    """A row of the table. A new key is one row, and the place that reads it."""
+    """A row of the table. A new key needs one row, and a reader."""
 
     name: str
     read: Reader
-    """Checks and returns the value; TopologyError names the key and what it takes."""
+    """Checks and returns the value; TopologyError names the key and valid values."""
     default: Any
     """None: the key is optional, and without a value has no effect or the one in `without`."""
     what: str
@@ -45,13 +45,13 @@ class Key(Struct, frozen=True):
     without: str = ""
     """What holds where the key has no default, or what is to say of `fallback`."""
     fallback: Any = None
-    """The default that no config shows: a component's class may have another one, or only one of
-    several algorithms reads the key."""
+    """An implicit default, absent from configs: a component's class may override the default, or
+    only one of several algorithms reads the key."""
     see: str = ""
     """The page of docs/ that says more."""
 
     def check(self, config: Mapping[str, Any]) -> None:
-        """TopologyError for a value that means nothing; `config` has the defaults."""
+        """TopologyError for an invalid value; `config` includes the defaults."""
         if self.default is not None or config.get(self.name) is not None:
             self.read(config, self.name)
 
@@ -64,6 +64,6 @@ class Subject:
         self.keys: list[Key] = []
 
     def add(self, key: Key) -> str:
-        """A further row; its name, by which the key is read."""
+        """Add a row; returns the key's name."""
         self.keys.append(key)
         return key.name

@@ -1,7 +1,7 @@
-"""The table of configuration keys: what checks, defaults, misspellings and the reference read.
+"""The table of configuration keys, used by checks, defaults, spelling and the reference.
 
-A new key is a row of its subject in one of the modules `keys_of_…`, and the place that reads it.
-docs/CONFIGURATION.md is made from the table (`python -m heron_core.config.reference`).
+A new key is a row in the module `keys_of_…` of its subject, plus a reader. docs/CONFIGURATION.md
+is generated from the table (`python -m heron_core.config.reference`).
 """
 
 from collections.abc import Mapping
@@ -32,23 +32,24 @@ KEYS: Mapping[str, Key] = {key.name: key for subject in SUBJECTS for key in subj
 DEFAULTS: Mapping[str, Any] = {
     name: key.default for name, key in KEYS.items() if key.default is not None
 }
-"""Of the keys that have one, whatever a component's class says."""
+"""Defaults that no component class can override."""
 FALLBACKS: Mapping[str, Any] = {
     name: key.fallback for name, key in KEYS.items() if key.fallback is not None
 }
-"""Of the keys that have one instead."""
+"""Defaults that component classes may override."""
 
 
 def owned_by(owner: Owner) -> frozenset[str]:
-    """The keys that are read of these configs."""
+    """Keys read from the configs."""
     return frozenset(name for name, key in KEYS.items() if key.owner is owner)
 
 
 def value_of(config: Mapping[str, Any], name: str) -> Any:
-    """The value of a key in its type; `config` has the defaults. TopologyError as its reader's."""
+    """The typed value of a key; `config` includes the defaults. TopologyError as from the
+    reader."""
     return KEYS[name].read(config, name)
 
 
 def given(config: Mapping[str, Any], name: str) -> Any:
-    """The same of a key without a default: None where it has no value."""
+    """Like the above for a key without a default: None if not set."""
     return None if config.get(name) is None else value_of(config, name)

@@ -72,7 +72,7 @@ def at_most(most: float) -> Reader:
 
 
 def _number(value: object) -> float:
-    """0 for what is not a number: each reader refuses it."""
+    """0 for a value that is not a number: each reader rejects 0."""
     if isinstance(value, bool):
         return 0.0
     try:
@@ -92,7 +92,7 @@ def flag(config: Mapping[str, Any], key: str) -> bool:
 
 
 def choice(config: Mapping[str, Any], key: str, *choices: str) -> str:
-    """The value of `key`, which is one of the choices."""
+    """The value of `key`, one of the choices."""
     value = config[key]
     if value not in choices:
         raise TopologyError(f"{key} must be {' or '.join(choices)}, not {shown(value)}")
@@ -100,12 +100,12 @@ def choice(config: Mapping[str, Any], key: str, *choices: str) -> str:
 
 
 def one_of(*choices: str) -> Reader:
-    """The reader of one of these words."""
+    """Reader for a fixed set of words."""
     return lambda config, key: choice(config, key, *choices)
 
 
 def switch(*choices: str) -> Reader:
-    """The reader of one of these words, of which YAML reads `on` and `off` as booleans."""
+    """Reader for a fixed set of words, with YAML's booleans for `on` and `off`."""
 
     def read(config: Mapping[str, Any], key: str) -> str:
         value = config[key]

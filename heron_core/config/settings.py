@@ -59,8 +59,7 @@ SAME_IN_OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
     WINDOW_LENGTH_COUNT: (WINDOW_LENGTH_MS,),
     WINDOW_LENGTH_MS: (WINDOW_LENGTH_COUNT,),
 }
-"""Key -> the keys that say the same in other words: a layer that has the one decides over what a
-lower layer says by the other."""
+"""Key -> equivalent keys: a layer with one of them overrides lower layers with any of them."""
 
 
 def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,7 +76,7 @@ def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_fallbacks(config: Mapping[str, Any]) -> dict[str, Any]:
-    """`config` over what holds where neither it nor a component's class has a value."""
+    """`config` on top of the defaults that component classes may override."""
     known = {key: value for key, value in config.items() if value is not None}
     return {**config, **FALLBACKS, **known}
 
@@ -108,7 +107,7 @@ def takes_checkpoints(config: Mapping[str, Any]) -> bool:
 
 
 def saves_states(config: Mapping[str, Any]) -> bool:
-    """Whether each instance saves its own state, for the process that replaces it."""
+    """Whether each instance saves its own state, for a replacement process."""
     return reliability(config) == ATLEAST_ONCE
 
 
@@ -130,7 +129,7 @@ def stops_on_exception(config: Mapping[str, Any]) -> bool:
 
 
 def retry_policy(config: Mapping[str, Any]) -> RetryPolicy:
-    """When a bolt that raised tries again, in a topology that takes checkpoints."""
+    """Retry policy of a failing bolt, in a topology with checkpoints."""
     return RetryPolicy(
         value_of(config, BOLT_RETRIES),
         value_of(config, BOLT_RETRY_BACKOFF_MS) / 1000,
@@ -183,7 +182,7 @@ def autoscale_policy(config: Mapping[str, Any]) -> str:
 
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:
-    """The environment variables that the topology sets for its components."""
+    """Environment variables set by the topology for its components."""
     return variables(config, ENVIRONMENT)
 
 
@@ -193,8 +192,7 @@ def log_format(config: Mapping[str, Any]) -> str:
 
 
 def console_log_level(config: Mapping[str, Any]) -> int | None:
-    """From which level on a foreground run shows what user code logs, as `logging` numbers them;
-    None for off."""
+    """Minimum `logging` level of user logs shown by a foreground run; None: off."""
     return LOG_LEVELS[value_of({**DEFAULTS, **config}, CONSOLE_LOG_LEVEL)]
 
 
@@ -205,7 +203,7 @@ def metrics_port(config: Mapping[str, Any]) -> int | None:
 
 
 def metrics_host(config: Mapping[str, Any]) -> str:
-    """The address of that port."""
+    """Listen address of the port."""
     return str(value_of(config, METRICS_HOST))
 
 
@@ -221,7 +219,7 @@ def trace_endpoint(config: Mapping[str, Any]) -> str | None:
 
 
 def check(config: Mapping[str, Any]) -> None:
-    """TopologyError for the first value that means nothing, also of a key that has no effect."""
+    """TopologyError for the first invalid value, including keys without effect."""
     merged = with_defaults(config)
     for key in KEYS.values():
         key.check(merged)

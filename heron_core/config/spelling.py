@@ -1,7 +1,7 @@
-"""Which configuration keys exist: those that are read here, and Storm's and Heron's that are not.
+"""Known configuration keys: supported keys, and unsupported keys of Storm and Heron.
 
-A key that begins as the engine's do and is neither is a mistake if it resembles one of them. All
-other keys are the user's own: components find them in their config.
+An unknown key with an engine prefix is an error if similar to a known key. All other keys belong
+to the user: components find them in their config.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from heron_core.config.keys import KEYS
 ENGINE_PREFIXES = ("topology.", "heron.", "heronpy.")
 """Keys that begin so are the engine's; any other may be a user's own."""
 KNOWN_PREFIXES = (*ENGINE_PREFIXES, "storm.", "pystorm.", "nimbus.", "supervisor.", "worker.")
-"""Keys that somebody but the user's own code may read: ours, Storm's and streamparse's."""
+"""Keys possibly read by code other than the user's: heronpy's, Storm's and streamparse's."""
 RESEMBLANCE_MIN = 0.85
 """difflib's ratio from which an unknown key is taken for a misspelt one: two letters that changed
 places in the shortest of ours are 0.93, `topology.workers` and `topology.users` are 0.84."""
@@ -49,7 +49,7 @@ READ_HERE = frozenset(KEYS)
 """Keys that some part of the engine reads."""
 
 OF_OTHERS = frozenset(f"topology.{name}" for name in _IDLE.split())
-"""Keys of Storm and Heron that are accepted and do nothing here."""
+"""Keys of Storm and Heron that are accepted without effect."""
 _REQUESTS = "servers invocations.port function token.file certificate"
 OF_CONNECTORS = frozenset(f"drpc.{name}" for name in _REQUESTS.split())
 """Keys that components of ours read (heron_connectors.requests.settings)."""
@@ -58,7 +58,7 @@ OF_OTHERS_BELOW = tuple(f"topology.{name}." for name in _IDLE_FAMILIES.split())
 
 
 def unknown_keys(given: Iterable[str]) -> list[str]:
-    """The keys that begin as the engine's do and that nobody knows."""
+    """Unknown keys with an engine prefix."""
     return [key for key in given if key.startswith(ENGINE_PREFIXES) and not is_known(key)]
 
 
@@ -68,12 +68,13 @@ def is_known(key: str) -> bool:
 
 
 def is_of_others(key: str) -> bool:
-    """Whether Storm or Heron know the key and nobody here reads it."""
+    """Whether the key is known to Storm or Heron only."""
     return key not in READ_HERE and (key in OF_OTHERS or key.startswith(OF_OTHERS_BELOW))
 
 
 def resembled(key: str, further: Iterable[str] = ()) -> str | None:
-    """The key that `key` is a misspelling of, with or without its `topology.`; or None."""
+    """The known key closest to the misspelled `key`, with or without the prefix `topology.`; or
+    None."""
     import difflib  # only needed when something is wrong already
 
     known = [*sorted(READ_HERE | OF_OTHERS | OF_CONNECTORS), *further]
@@ -87,7 +88,7 @@ def resembled(key: str, further: Iterable[str] = ()) -> str | None:
 
 
 def misspelt(given: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The first key that is a misspelling, and the key that it stands for."""
+    """The first misspelled key, and the correction."""
     for key in unknown_keys(given):
         close = resembled(key)
         if close is not None:

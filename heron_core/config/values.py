@@ -11,7 +11,7 @@ WHOLE_NUMBER_MAX = 1 << 40
 """Of any key: a tebibyte, or 34 years in milliseconds. What is more is a slip of the hand, and sums
 of it would no longer fit into a message."""
 SECONDS_MAX = 1e9
-"""31 years: whoever means "never" by so many seconds gets it, and every clock counts so far."""
+"""31 years: large enough for "never", and within the range of every clock."""
 PORT_MAX = 65535
 BYTES_MAX = 1 << 50
 """A pebibyte: far more than a host has, and sums of it still fit into a message."""
@@ -39,7 +39,7 @@ JSON = "json"
 WARNING = "warning"
 MSGPACK = "msgpack"
 SERIALIZERS = {JSON: JSON, MSGPACK: MSGPACK, "messagepack": MSGPACK}
-"""What the last part of a serializer's name contains -> what a shell component speaks."""
+"""Part of a serializer's class name -> protocol of a shell component."""
 
 MEMORY = "memory"
 ROCKSDB = "rocksdb"
@@ -52,7 +52,7 @@ LOG_LEVELS = {
     WARNING: 30,
     "error": 40,
 }
-"""As words, and as `logging` numbers them."""
+"""Level names -> `logging` numbers."""
 ADVISE = "advise"
 ON = "on"
 

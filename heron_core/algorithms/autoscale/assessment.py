@@ -1,4 +1,4 @@
-"""How many instances each bolt needs, by a policy: what is proposed, and what stands against it."""
+"""Parallelism needed by each bolt under a policy: proposals and objections."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from heron_core.records import replace
 from heron_core.topology import TopologySpec
 
 BAND_ABOVE = 1.15
-"""Nothing grows below so many times the target: with the share below, loads that swing by a sixth
+"""Lower bound of growth relative to the target: with the share below, loads that vary by a sixth
 around a mean change nothing."""
 BAND_BELOW = 0.8
 """What is left after some instances are taken away is to be below this share of the target."""
@@ -25,20 +25,20 @@ class Assessment(Struct, frozen=True, kw_only=True):
     component: str
     instances: int
     wanted: int
-    """How many it needs; `instances` if nothing is to be changed."""
+    """Needed instances; `instances` for no change."""
     floor: int
     """Fewer are not enough even with the room that taking some away has to leave."""
     utilization: float
-    """How busy its busiest instance would be if nobody held anybody back; above 1 it cannot keep
-    up."""
+    """Utilisation of the busiest instance without back-pressure; above 1 the instance is
+    overloaded."""
     input_per_sec: float
-    """What it would get then."""
+    """Utilisation after the change."""
     rate: float | None
     """What one of its instances can process in a second of work."""
     cpu: float | None = None
     """Cores that one of its instances uses while it works; None if that is not known."""
     because: str = ""
-    """Why its number is to be changed, or is not although it cannot keep up."""
+    """Reason of a change, or of no change despite an overload."""
 
 
 def assess(
@@ -117,8 +117,8 @@ class Threshold:
         newest: Mapping[str, Load],
         options: AutoscaleOptions,
     ) -> tuple[Assessment, ...]:
-        """`assessed` by true rates says what stands against it; `newest`: the loads between the
-        last two looks."""
+        """`assessed` by true rates states objections; `newest`: the loads between the last two
+        samples."""
         return tuple(self._one(each, newest[each.component], options) for each in assessed)
 
     def _one(self, assessment: Assessment, load: Load, options: AutoscaleOptions) -> Assessment:
@@ -129,7 +129,7 @@ class Threshold:
         if count < options.threshold_reports:
             return replace(assessment, wanted=assessment.instances, because="")
         if assessment.because and assessment.wanted <= assessment.instances:
-            return assessment  # it cannot be helped
+            return assessment  # a change cannot help
         if assessment.instances >= options.instances_max[assessment.component]:
             because = f"{busy:.0%} busy, its maximum is {assessment.instances}"
             return replace(assessment, wanted=assessment.instances, because=because)

@@ -1,4 +1,4 @@
-"""When the number of instances is changed: the decisions of one topology, on a given clock.
+"""Decisions to change the parallelism of one topology, on a given clock.
 
     OBSERVING --a decision--> MOVING --moved()--> COOLING --time--> OBSERVING
 
@@ -24,9 +24,9 @@ from heron_core.records import replace
 from heron_core.topology import TopologySpec
 
 COOLDOWN_SECS_MAX = 3600.0
-"""After failures: an operator who has mended the cause does not wait for longer."""
+"""Longest cool-down after failures, for an operator who has fixed the cause."""
 GAINED_MIN = 0.2
-"""More instances are to bring this share of what they promise, or they do not help."""
+"""Share of the predicted gain that added instances must bring; less counts as no help."""
 SHRINK_SETTLED = 1.25
 """While the needs at the beginning of the longer window were so many times those of now, the load
 still falls: one change at its end is better than several on the way."""
@@ -59,25 +59,25 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
-    """What is to be known and changes nothing."""
+    """Notices without a change."""
 
     component: str
     why: str
 
 
 class AutoscaleOutcome(Struct, frozen=True, kw_only=True):
-    """What one look has come to."""
+    """Result of one sample."""
 
     decision: Decision | None = None
     diagnoses: tuple[Diagnosis, ...] = ()
-    """Those that are new."""
+    """New notices."""
 
 
 NOTHING = AutoscaleOutcome()
 
 
 class _Grown(Struct):
-    """A bolt that got more instances, before that."""
+    """Throughput of a scaled-up bolt before the change."""
 
     instances: int
     rate: float
@@ -87,8 +87,8 @@ class Autoscaler:
     """The decisions of one topology."""
 
     def __init__(self, topology: TopologySpec, options: AutoscaleOptions, now: float) -> None:
-        """Nobody knows what was changed before `now`: it begins with a cool-down's first half, the
-        window, in any case."""
+        """Changes before `now` are unknown: the cool-down, or at least the window, precedes the
+        first decision."""
         self._topology = topology
         self._options = options
         self._window = ReadingsWindow(options.window_secs)
@@ -105,7 +105,7 @@ class Autoscaler:
         self._deferred: dict[str, tuple[float, str]] = {}
         """bolt -> until when it gets no more instances, and why"""
         self._diagnoses: dict[str, str] = {}
-        """bolt -> what stands against scaling it, as it was said last"""
+        """bolt -> last reported objection to scaling"""
         self.assessments: tuple[Assessment, ...] = ()
         """Those of the last look that had a full window."""
 
@@ -194,7 +194,7 @@ class Autoscaler:
         return replace(assessment, wanted=min(assessment.wanted, assessment.instances), because=why)
 
     def _fresh_diagnoses(self, assessed: Iterable[Assessment]) -> tuple[Diagnosis, ...]:
-        """What stands against scaling a bolt that cannot keep up, once while it lasts."""
+        """Objections to scaling an overloaded bolt, reported once per episode."""
         standing = {
             assessment.component: assessment.because
             for assessment in assessed
@@ -238,7 +238,7 @@ class Autoscaler:
         )
 
     def _shrinking(self, now: float) -> list[Assessment]:
-        """The bolts that have needed fewer instances all the time, with the most that they have."""
+        """Bolts that needed fewer instances during the whole window, with the maximum needed."""
         fewer = [
             assessment for assessment in self.assessments if assessment.floor < assessment.instances
         ]
@@ -256,8 +256,8 @@ class Autoscaler:
         return assessments
 
     def _pays(self, each: Assessment, wanted: int) -> bool:
-        """Whether a change is worth the time that it takes: until the next one is possible, what it
-        gains is to be more. A bolt gains time for its work, or instances that others may use."""
+        """Whether the gain until the next possible change exceeds the cost of the change. The
+        gain is work time of a bolt, or instances freed for others."""
         secs = self._options.cooldown_secs + self._options.window_secs
         if wanted > each.instances:
             return secs * (each.utilization - self._options.target_utilization) > self._cost_secs

@@ -1,8 +1,8 @@
-"""What would flow if nothing held it back: the spouts' offered rates, through the graph (DS2).
+"""Flow without back-pressure: the spouts' offered rates, propagated through the graph (DS2).
 
-What a spout offers is what it emits, over the share of its time that it may. What a bolt emits for
-each tuple of its input (its selectivity, by stream) is measured; so what each bolt would get is
-known even if another one in front of it cannot keep up now, and one decision scales all of them.
+A spout's offered rate is its output divided by the share of time with permission to emit. A
+bolt's output per input tuple (its selectivity, by stream) is measured; so the input of every
+bolt is known even behind an overloaded bolt, and one decision scales all bolts.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from heron_core.topology import ComponentSpec, GroupingKind, InputSpec, Topology
 PASSES_MAX = 50
 """Through a graph with circles; one without needs as many as its longest path."""
 SETTLED = 1e-3
-"""Rates that change by less than this share do not change."""
+"""Relative change below which rates count as converged."""
 RATE_MAX = 1e15
 """A circle that multiplies its tuples has no rate; it is limited only so that numbers stay ones."""
 ALL_KEYS_SHARE = 0.98
@@ -36,7 +36,7 @@ def offered(load: Load) -> dict[str, float]:
 def demands(
     topology: TopologySpec, loads: Mapping[str, Load], hot_keys: Mapping[str, tuple[HotKey, ...]]
 ) -> dict[str, Demand]:
-    """bolt -> what it would get."""
+    """bolt -> input rate."""
     out = {
         component.name: offered(loads[component.name])
         for component in topology.components
@@ -75,7 +75,7 @@ def _emitted(load: Load, amount: float) -> dict[str, float]:
 
 
 def _arriving(each: InputSpec, out: Mapping[str, Mapping[str, float]], load: Load) -> float:
-    """What one input brings to all instances together."""
+    """Contribution of one input to all instances together."""
     rate = out.get(each.component, {}).get(each.stream, 0.0)
     return rate * load.instances if each.grouping.kind is GroupingKind.ALL else rate
 
@@ -134,4 +134,4 @@ def _stands_out(bolt: ComponentSpec, load: Load, hot: HotKey | None) -> tuple[fl
 
 
 SKEWED = 1.5
-"""An instance that has this many times its even share has keys that stand out (as Heron's)."""
+"""Multiple of the even share from which an instance counts as skewed by hot keys (as in Heron)."""

@@ -23,7 +23,7 @@ class Mode(StrEnum):
 
     OFF = "off"
     ADVISE = "advise"
-    """It is an event, and nothing is changed."""
+    """Report only, without a change."""
     ON = "on"
 
 
@@ -48,12 +48,12 @@ class AutoscaleOptions(Struct, frozen=True, kw_only=True):
     window_secs: float
     """Rates are means over so long, and the first decision comes after it."""
     cooldown_secs: float
-    """After a change none follows for so long; longer after one that failed."""
+    """Cool-down after a change; longer after a failed change."""
     shrink_window_secs: float
     """Instances are taken away if none was needed for so long (Kubernetes' stabilization)."""
     move_cost_secs: float
-    """What a change costs: for so long spouts stand still. Once changes were made, the time that
-    the last one took, if that is more."""
+    """Assumed duration of a change, during which spouts pause; after real changes, the duration
+    of the last one if longer."""
     target_utilization: float
     """How busy instances are to be after a change: bursts need some room."""
     threshold_utilization: float
@@ -61,7 +61,7 @@ class AutoscaleOptions(Struct, frozen=True, kw_only=True):
     """Of the policy `threshold`: so many looks in a row above the utilization (SEEP: 2, 70 %)."""
     instances_min: Mapping[str, int]
     instances_max: Mapping[str, int]
-    """component -> its limits, for those that may be scaled."""
+    """component -> limits, for scalable components."""
 
     @staticmethod
     def of(topology: TopologySpec) -> "AutoscaleOptions":
@@ -119,8 +119,8 @@ def _check(options: AutoscaleOptions) -> None:
 
 
 def _components(topology: TopologySpec, config: Mapping[str, Any]) -> list[str]:
-    """Who may be scaled: the bolts, or those of them that are named. A spout's number belongs to
-    its source (partitions, files), which nobody here knows."""
+    """Scalable components: all bolts, or the named bolts. A spout's parallelism depends on its
+    source (partitions, files), which is unknown here."""
     bolts = [each.name for each in topology.components if not each.is_spout]
     if config.get(keys.AUTOSCALE_COMPONENTS) is None:
         return bolts
@@ -133,7 +133,7 @@ def _components(topology: TopologySpec, config: Mapping[str, Any]) -> list[str]:
 def _limits(
     topology: TopologySpec, config: Mapping[str, Any], key: str, chosen: list[str]
 ) -> dict[str, int]:
-    """component -> its limit: one number for all, or {component: number}."""
+    """component -> limit: one number for all, or {component: number}."""
     is_least = key == keys.AUTOSCALE_INSTANCES_MIN
     limits = {name: 1 if is_least else _times_more(topology, name) for name in chosen}
     given = {} if config.get(key) is None else keys.value_of(config, key)
@@ -145,8 +145,8 @@ def _limits(
 
 
 def _times_more(topology: TopologySpec, name: str) -> int:
-    """The limit of a bolt for which none is set: a multiple of what it was submitted with, never
-    more than its config allows."""
+    """Default limit of a bolt: a multiple of the submitted parallelism, within the bolt's
+    config."""
     component = topology.by_name[name]
     wanted = INSTANCES_TIMES_MAX * component.parallelism
     return min(wanted, instances_limit(topology.config, component) or wanted)

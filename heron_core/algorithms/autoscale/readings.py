@@ -1,7 +1,7 @@
-"""What autoscaling goes by: the instances' counters at one moment, and the loads between two.
+"""Input of autoscaling: the instances' counters at one moment, and loads between two moments.
 
-A window holds the readings of some time. It starts again whenever its readings cannot be compared:
-another plan, an instance that was replaced, a topology that is paused or is being changed.
+A window has the readings of a period. It restarts whenever readings cannot be compared: a new
+plan, a replaced instance, a paused topology or an update.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ from heron_core.plans import Phase, TopologyState
 from heron_core.stats import InstanceStats, TopologyStats
 
 PENDING_FULL = 0.9
-"""A spout with this share of what it may have pending waits for acks."""
+"""Share of pending tuples from which a spout counts as waiting for acks."""
 
 
 class InstanceReading(Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class HotKey(Struct, frozen=True, kw_only=True):
 
     key: str
     share: float
-    """Of all of its input."""
+    """Totals over all input."""
 
 
 class Readings(Struct, frozen=True, kw_only=True):
@@ -70,11 +70,11 @@ class Load(Struct, frozen=True, kw_only=True):
     emitted_per_sec: Mapping[str, float]
     """By stream."""
     rate: float | None
-    """Tuples that one instance processes in a second of work; None if it has not worked."""
+    """Tuples processed by one instance per second of work; None without work."""
     emit_rate: float | None
-    """Tuples that one instance emits in a second of work."""
+    """Tuples emitted by one instance per second of work."""
     busy: tuple[float, ...]
-    """Share of its time that each instance works."""
+    """Utilisation of each instance."""
     shares: tuple[float, ...]
     """Of the component's input, by instance."""
     throttled: float
@@ -92,7 +92,7 @@ class ReadingsWindow:
         self._readings: deque[tuple[float, Readings]] = deque()
 
     def clear(self) -> None:
-        """Start again: what comes cannot be compared with what was."""
+        """Restart the window: earlier readings are not comparable."""
         self._readings.clear()
 
     def add(self, readings: Readings, now: float) -> None:
@@ -108,7 +108,7 @@ class ReadingsWindow:
 
     @property
     def is_full(self) -> bool:
-        """Whether it covers its time."""
+        """Whether the window covers its period."""
         return self._span(self._readings) >= self._secs
 
     def loads(self) -> dict[str, Load]:
@@ -163,7 +163,7 @@ def _loads(readings: list[tuple[float, Readings]]) -> dict[str, Load]:
 
 
 def _full_share(readings: list[tuple[float, Readings]], task: int) -> float:
-    """The share of the time that a spout could emit no more, of one that cannot now."""
+    """Blocked share of a spout's time, for a spout that is blocked now."""
     secs = [
         (after - before, readings_after.tasks[task].is_full)
         for (before, _), (after, readings_after) in pairwise(readings)

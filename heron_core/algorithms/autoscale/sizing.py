@@ -15,7 +15,8 @@ GROWTH_MAX = 4
 """One decision makes at most so many times the instances (as Heron's health manager): what was
 measured under overload is an estimate, and the next window knows better."""
 THROTTLED_MAX = 0.95
-"""A sender that is held nearly always says only that far more is wanted."""
+"""Upper limit of the blocked share: a nearly always blocked sender shows only that far more is
+needed."""
 ROUNDING = 1e-6
 """A need of 4.0000001 instances is one of 4."""
 FIXED_STATE = (
@@ -26,12 +27,12 @@ FIXED_STATE = (
 
 
 class SizingLimits(Struct, frozen=True, kw_only=True):
-    """What a topology's config says of the numbers of its instances."""
+    """Autoscaling settings of a topology's config."""
 
     target_utilization: float = DEFAULTS[AUTOSCALE_TARGET_UTILIZATION]
     """How busy instances are to be after a change: bursts need some capacity."""
     instances_max: Mapping[str, int] = field(default_factory=dict)
-    """component -> how many instances it may have, for those that may be scaled."""
+    """component -> permitted parallelism, for scalable components."""
 
 
 class Demand(Struct, frozen=True, kw_only=True):
@@ -40,8 +41,8 @@ class Demand(Struct, frozen=True, kw_only=True):
     shared: float
     """Tuples that more instances would share."""
     fixed: float
-    """Tuples that one instance gets whatever their number: of streams that go to all or to one, and
-    of a key that stands out."""
+    """Tuples per instance independent of the parallelism: from streams to all or to one, and of
+    a hot key."""
     because: str = ""
     """Why some are fixed, as a clause."""
     keys: int | None = None
@@ -49,7 +50,7 @@ class Demand(Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> float:
-        """Of all instances, with one."""
+        """Sum over all instances, with one instance."""
         return self.shared + self.fixed
 
     def of_busiest(self, instances: int) -> float:
@@ -63,17 +64,17 @@ def worked_secs(busy_secs: float, waited_secs: float) -> float:
 
 
 def capacity(worked: float, secs: float) -> float:
-    """The share of its time that an instance works (Storm's capacity), 0 to 1."""
+    """Utilisation of an instance (Storm's capacity), 0 to 1."""
     return min(1.0, max(0.0, worked / secs))
 
 
 def throttled(share: float) -> float:
-    """The share of its time that a sender was held, as the model takes it."""
+    """Blocked share of a sender's time, as used by the model."""
     return min(THROTTLED_MAX, max(0.0, share))
 
 
 def unthrottled(rate: float, share: float) -> float:
-    """What a sender that is held for a share of its time would send without that."""
+    """Output of a sender without its blocked share."""
     return rate / (1 - throttled(share))
 
 
@@ -88,6 +89,6 @@ def needed(demand: Demand, rate: float, utilization: float) -> int | None:
 
 
 def granted(needs: int, instances: int, most: int | None) -> int:
-    """How many instances one change may make of those that are there."""
+    """Largest parallelism reachable by one change."""
     wanted = min(needs, instances * GROWTH_MAX)
     return wanted if most is None else min(wanted, most)

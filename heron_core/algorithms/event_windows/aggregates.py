@@ -5,10 +5,10 @@ from typing import Any, Protocol
 
 
 class Aggregate(Protocol):
-    """How the events of a window become its result, one by one.
+    """Incremental aggregation of a window's events.
 
-    `add` and `merge` may change their first argument and return it; `merge` leaves the second one
-    as it is. The order of merging is that of time, of adding that of arrival.
+    `add` and `merge` may change and return their first argument; `merge` leaves the second
+    argument unchanged. Merges are in order of time, adds in order of arrival.
     """
 
     def create(self) -> Any:
@@ -21,7 +21,7 @@ class Aggregate(Protocol):
         """The accumulator of both."""
 
     def result(self, accumulator: Any) -> Any:
-        """What the window shows; the accumulator goes on as it is."""
+        """The result of the window; the accumulator stays valid."""
 
 
 class AggregateBase:
@@ -44,11 +44,11 @@ class Count(AggregateBase):
     """How many events."""
 
     def create(self) -> int:
-        """None."""
+        """Zero."""
         return 0
 
     def add(self, accumulator: int, value: Any) -> int:
-        """One more."""
+        """Increment."""
         return accumulator + 1
 
     def merge(self, left: int, right: int) -> int:
@@ -63,35 +63,34 @@ class Reduce(AggregateBase):
         self.function = function
 
     def create(self) -> list[Any]:
-        """A list that has the value as soon as there is one."""
+        """A list with the value, once present."""
         return []
 
     def add(self, accumulator: list[Any], value: Any) -> list[Any]:
-        """The function of what there is and `value`."""
+        """The function of the accumulator and `value`."""
         return [self.function(accumulator[0], value)] if accumulator else [value]
 
     def merge(self, left: list[Any], right: list[Any]) -> list[Any]:
-        """The function of both, or the one that is there."""
+        """The function of both, or the only present value."""
         return self.add(left, right[0]) if right else left
 
     def result(self, accumulator: list[Any]) -> Any:
-        """The value; a window that is shown has one."""
+        """The value; an emitted window always has a value."""
         return accumulator[0]
 
 
 class WholeWindow(AggregateBase):
-    """All events, which are lists that begin with their timestamp and a number that grows.
+    """All events, as lists that start with a timestamp and an increasing number.
 
-    The result has them in order of their timestamps, equal ones in order of their numbers: what the
-    network did to their order is not seen.
+    The result is sorted by timestamp, then number: the order of arrival has no influence.
     """
 
     def create(self) -> list[Any]:
-        """None."""
+        """An empty list."""
         return []
 
     def add(self, accumulator: list[Any], value: Any) -> list[Any]:
-        """Append it."""
+        """Append the event."""
         accumulator.append(value)
         return accumulator
 
@@ -101,7 +100,7 @@ class WholeWindow(AggregateBase):
         return left
 
     def result(self, accumulator: list[Any]) -> list[Any]:
-        """Those in order."""
+        """The sorted events."""
         return sorted(accumulator, key=_time_and_number)
 
 

@@ -25,24 +25,24 @@ class Assigner(Protocol):
 
     @property
     def merges(self) -> bool:
-        """Whether windows that overlap become one (sessions)."""
+        """Whether overlapping windows are merged (sessions)."""
 
     @property
     def is_sliced(self) -> bool:
         """Whether a cell belongs to several windows."""
 
     def windows(self, timestamp_ms: int) -> Sequence[TimeWindow]:
-        """All windows that hold it, the earliest first."""
+        """All windows of the timestamp, the earliest first."""
 
     def cell(self, timestamp_ms: int) -> TimeWindow:
-        """The one cell that holds it, if the assigner is sliced."""
+        """The slice of the timestamp, if the assigner is sliced."""
 
     def last_end_ms(self, cell: TimeWindow) -> int:
         """The end of the last window that the cell is part of."""
 
 
 class _WholeWindows:
-    """Windows that are their own cells."""
+    """Windows that are their own slices."""
 
     merges = False
     is_sliced = False
@@ -52,17 +52,17 @@ class _WholeWindows:
         return self.windows(timestamp_ms)[0]
 
     def windows(self, timestamp_ms: int) -> Sequence[TimeWindow]:
-        """Its windows."""
+        """The windows of the slice."""
         raise NotImplementedError
 
     def last_end_ms(self, cell: TimeWindow) -> int:
-        """Its own."""
+        """The window itself."""
         return cell.end_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Tumbling(_WholeWindows):
-    """Windows of one length, one after the other; `offset_ms` shifts them all."""
+    """Tumbling windows of one length; `offset_ms` shifts all windows."""
 
     length_ms: int
     offset_ms: int = 0
@@ -71,21 +71,21 @@ class Tumbling(_WholeWindows):
         checked_ms("the length of a window", self.length_ms)
 
     def windows(self, timestamp_ms: int) -> Sequence[TimeWindow]:
-        """One."""
+        """The only window."""
         start = timestamp_ms - (timestamp_ms - self.offset_ms) % self.length_ms
         return (TimeWindow(start, start + self.length_ms),)
 
 
 @dataclass(frozen=True, slots=True)
 class Sliding:
-    """Windows of one length, one of which begins every `slide_ms`."""
+    """Sliding windows of one length, started every `slide_ms`."""
 
     length_ms: int
     slide_ms: int
     offset_ms: int = 0
     shares_slices: bool = True
-    """False: each window has an accumulator of its own, so that what one window has shown can be
-    dropped while another still needs it (a discarding trigger)."""
+    """False: each window has its own accumulator, so that content of an emitted window can be
+    dropped while a later window still needs the events (a discarding trigger)."""
 
     def __post_init__(self) -> None:
         checked_ms("the length of a window", self.length_ms)
@@ -119,7 +119,7 @@ class Sliding:
         return [TimeWindow(start, start + self.length_ms) for start in starts]
 
     def cell(self, timestamp_ms: int) -> TimeWindow:
-        """The slice that holds it."""
+        """The slice of the timestamp."""
         start = self._last_start(timestamp_ms)
         cut = start + self.length_ms % self.slide_ms
         if timestamp_ms < cut:
@@ -151,7 +151,7 @@ class Session(_WholeWindows):
         return True
 
     def windows(self, timestamp_ms: int) -> Sequence[TimeWindow]:
-        """That of the event alone, before it merges with others."""
+        """The session of a single event, before merges."""
         return (TimeWindow(timestamp_ms, timestamp_ms + self.gap_ms),)
 
 
@@ -160,7 +160,7 @@ class Global(_WholeWindows):
     """One window without end: complete at the end of the input, shown before by a trigger."""
 
     def windows(self, timestamp_ms: int) -> Sequence[TimeWindow]:
-        """Always the same."""
+        """The one global window."""
         return (EVERYTHING,)
 
 

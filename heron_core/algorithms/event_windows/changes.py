@@ -1,4 +1,4 @@
-"""What of the state of an operator is to be saved: keys that have changed since it was saved."""
+"""Incremental save of an operator's state: keys changed since the last save."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
@@ -12,18 +12,18 @@ class OperatorChanges(NamedTuple):
     """What an operator is to have saved."""
 
     is_all: bool
-    """Whether that is all it keeps: what was saved before is gone."""
+    """Whether the changes are the full state: earlier saves are obsolete."""
     keys: Mapping[Hashable, Packed | None]
-    """None: nothing is kept of the key any more."""
+    """None: the key was removed."""
 
 
 class SavedByKey(ABC):
     """An operator whose state is saved key by key."""
 
     _keys: Mapping[Hashable, Any]
-    """What it keeps of each key."""
+    """State of each key."""
     _changed: set[Hashable] | None = None
-    """Keys that have changed since `changes`; None: all of them."""
+    """Keys changed since `changes`; None: all keys."""
 
     def changes(self) -> OperatorChanges:
         """What is kept of each key that has changed since the last call, the first time of all;
@@ -35,7 +35,7 @@ class SavedByKey(ABC):
         return made
 
     def forget_changes(self) -> None:
-        """What `changes` gave was not saved: all of it is to be saved the next time."""
+        """A save of `changes` has failed: the next save is a full one."""
         self._changed = None
 
     @abstractmethod

@@ -23,7 +23,7 @@ SLICE = "slice"
 
 
 def results(aggregates: Aggregates, parts: pa.Table) -> dict[str, Any]:
-    """The columns of the results, of parts that are whole."""
+    """Result columns of complete parts."""
     kept = iter(parts.select(_names("a", parts)).columns)
     found: dict[str, Any] = {}
     for name, what in aggregates.items():
@@ -47,7 +47,7 @@ def parts_of(
 
 
 def merged(tables: Sequence[pa.Table], kept: Sequence[KeptColumn]) -> pa.Table:
-    """One row for each key, of parts that may have several."""
+    """One row per key, merged from parts with several."""
     if len(tables) == 1:
         return tables[0]
     # A stream without types has columns as Arrow infers them, batch by batch.
@@ -63,7 +63,7 @@ def _grouped(table: pa.Table, by: list[str], functions: Sequence[str]) -> pa.Tab
 
 
 def by_slice(parts: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    """The beginning of each slice, and its parts."""
+    """Start of each slice, and the slice's parts."""
     ordered, at = parts.sort_by(SLICE), 0
     for each in ordered[SLICE].value_counts().to_pylist():
         yield each["values"], ordered.slice(at, each["counts"]).drop_columns([SLICE])

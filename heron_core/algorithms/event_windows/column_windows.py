@@ -41,7 +41,7 @@ from heron_core.algorithms.event_windows.values import (
 from heron_core.errors import ComponentError
 
 PARTS_MAX = 16
-"""Tables of a slice: merging them costs more the more often it is done, keeping them memory."""
+"""Tables per slice before a merge: frequent merges cost time, many tables memory."""
 ROWS_MAX = 10_000_000
 """About 400 MB of three numbers each. More is a watermark that stands still, or a key that is
 different for each event."""
@@ -56,11 +56,12 @@ class Slice:
 
     parts: list[pa.Table] = field(default_factory=list)
     retained: list[Any] = field(default_factory=list)
-    """What is to be let go with it: batches that wait for their acks."""
+    """Batches released with the slice, which wait for their acks."""
 
 
 class ColumnWindows:
-    """Windows of one kind, for a WindowRunner; the value of a Result is (parts, what is held)."""
+    """Windows of one kind, for a WindowRunner; the value of a Result is (parts, retained
+    batches)."""
 
     def __init__(
         self, assigner: Tumbling | Sliding, aggregates: Aggregates, *, lateness_ms: int = 0
@@ -73,28 +74,28 @@ class ColumnWindows:
         self._touched: list[pa.Table] | None = None
         """Parts whose keys have changed since `changes`; None: all have."""
         self._shown: dict[_Key, int] = {}
-        """Of keys that another instance has left here: up to when it has shown their windows, as
-        far as that is behind the watermark."""
+        """For keys migrated from another instance: the time up to which their windows were
+        emitted, if after the watermark."""
         self._shown_so_far: set[TimeWindow] = set()
-        """While there was no input, and nothing has come into them since."""
+        """Windows emitted on idle input, without rows since."""
         self.rows = 0
         """Of the parts of all slices."""
         self.watermark_ms = NO_WATERMARK
 
     @property
     def columns(self) -> set[str]:
-        """Those of the rows that are aggregated."""
+        """Columns of the aggregated rows."""
         return {each.column for each in self._kept if each.column is not None}
 
     @property
     def open_windows(self) -> int:
-        """0 if none is open."""
+        """0 without open windows."""
         return len(self._slices)
 
     # --- rows -------------------------------------------------------------------------------------
 
     def starts(self, times: pa.Array) -> tuple[pa.Array, pa.Array | None]:
-        """The slice of each row, and which rows are late; None if none is."""
+        """The slice of each row, and the late rows; None without late rows."""
         starts = slice_starts(self._assigner, times)
         late = [each for each in pc.unique(starts).to_pylist() if self._is_past(each)]
         return starts, pc.is_in(starts, value_set=pa.array(late, pa.int64())) if late else None
@@ -106,7 +107,7 @@ class ColumnWindows:
         starts: pa.Array,
         retained: Sequence[Any],
     ) -> list[Output]:
-        """Rows that are not late; `retained` is let go when no later result is made of them."""
+        """Add rows in time; `retained` is released after the last result of the rows."""
         columns = [(each, values.get(each.column or "")) for each in self._kept]
         late: dict[TimeWindow, list[pa.Table]] = {}
         for start, part in by_slice(parts_of(keys, columns, starts)):
@@ -141,7 +142,7 @@ class ColumnWindows:
             self._merge(window_slice)
 
     def _merge(self, window_slice: Slice) -> pa.Table:
-        """Its parts, as one from now on."""
+        """The slice's parts, merged into one."""
         self.rows -= sum(each.num_rows for each in window_slice.parts)
         window_slice.parts = [merged(window_slice.parts, self._kept)]
         self.rows += window_slice.parts[0].num_rows
@@ -188,7 +189,7 @@ class ColumnWindows:
                     outputs.append(self._drop(which))
 
     def advance_time(self, now_ms: int) -> list[Output]:
-        """Nothing waits for processing time."""
+        """Empty: no timers in processing time."""
         return []
 
     def finish(self) -> list[Output]:
@@ -196,7 +197,7 @@ class ColumnWindows:
         return self.advance_watermark(END_OF_TIME)
 
     def show_open(self) -> list[Output]:
-        """As of WindowOperator: a replay of what has failed opens its windows again."""
+        """Like WindowOperator: a replay of failed rows opens their windows again."""
         outputs: list[Output] = []
         self._show_until(END_OF_TIME, outputs)
         return outputs
@@ -212,15 +213,15 @@ class ColumnWindows:
         return outputs
 
     def release(self) -> list[Any]:
-        """What is held, each as often as slices hold it; none of them does any more."""
+        """Remove and return the retained batches, once per slice."""
         released = [retained for each in self._slices.values() for retained in each.retained]
         for each in self._slices.values():
             each.retained = []
         return released
 
     def drop_retained(self) -> list[Any]:
-        """Drop the slices that hold anything, whose rows are to come again; what they held, each as
-        often as slices held it."""
+        """Drop the slices with retained batches, whose rows will be replayed; returns the
+        batches, once per slice."""
         dropped: list[Any] = []
         for start in [start for start, each in self._slices.items() if each.retained]:
             self._timers.remove(self._last_drop_ms(start), (_DROP, start))
@@ -229,7 +230,7 @@ class ColumnWindows:
         return dropped
 
     def complete_open(self) -> list[Output]:
-        """The open windows get nothing more: they are complete, and what comes for them is late."""
+        """Complete the open windows; later rows for them are late."""
         last = self._timers.last_ms()
         return [] if last is None else self.advance_watermark(last)
 
@@ -238,7 +239,7 @@ class ColumnWindows:
     def _fire(
         self, window: TimeWindow, outputs: list[Output], only: set[_Key] | None = None
     ) -> None:
-        """The window's result, of some keys or of all that no other instance has shown it of."""
+        """The window's result, for all keys or for keys not emitted by another instance."""
         starts = [each for each in sorted(self._slices) if window.start_ms <= each < window.end_ms]
         if not starts:
             return
@@ -290,12 +291,12 @@ class ColumnWindows:
         return OperatorChanges(is_all, packed)
 
     def forget_changes(self) -> None:
-        """What `changes` gave was not saved: all of it is to be saved the next time."""
+        """A save of `changes` has failed: the next save is a full one."""
         self._touched = None
 
     def restore(self, watermark_ms: int, keys: Iterable[tuple[Hashable, Packed]]) -> None:
-        """Keep what `changes` gave, of one instance or of several; `watermark_ms` is that of the
-        slowest."""
+        """Restore the `changes` of one or several instances; `watermark_ms` is the lowest of
+        their watermarks."""
         self._slices.clear()
         self._timers.clear()
         self._shown.clear()

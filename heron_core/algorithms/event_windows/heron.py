@@ -1,5 +1,5 @@
-"""Heron's windows by processing time, [start, end): they begin at whole slides since 1970, empty
-ones are shown as well, and a tuple expires with the last window that holds it."""
+"""Heron's windows in processing time, [start, end): aligned to slides since 1970, including
+empty windows; a tuple expires with its last window."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from heron_core.algorithms.event_windows.storm import (
 
 
 class HeronWindows(StormWindows):
-    """The tuples of one task. A tuple is kept as of the millisecond after its arrival, so that
-    Storm's windows (end - length, end] of that are [start, end) of the arrival."""
+    """The tuples of one task. A tuple is stored with the millisecond after its arrival, so that
+    Storm's windows (end - length, end] equal [start, end) of the arrival."""
 
     def __init__(self, length_ms: int, slide_ms: int) -> None:
         super().__init__(
@@ -30,12 +30,12 @@ class HeronWindows(StormWindows):
         return super().add(timestamp_ms + 1, item)
 
     def advance(self, time_ms: int) -> list[Step]:
-        """It is now so late."""
+        """Advance processing time."""
         self._begin(time_ms)
         return super().advance(time_ms)
 
     def finish(self) -> list[Step]:
-        """The windows of what is held."""
+        """The windows of retained tuples."""
         steps: list[Step] = []
         self._end_last_slides(steps)
         return steps

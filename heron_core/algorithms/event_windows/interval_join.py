@@ -1,8 +1,8 @@
-"""Pairs of events of two streams with the same key that are close in time.
+"""Pairs of events from two streams with equal keys and close timestamps.
 
-Event l of the left stream and r of the right one are a pair if lower <= time of r - time of l <=
-upper. An event is kept until the watermark says that nothing can come any more that is its pair;
-one that is itself older than the watermark is late.
+Event l of the left stream and r of the right stream match if lower <= time of r - time of l <=
+upper. An event is retained until the watermark excludes further matches; an event older than the
+watermark itself is late.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -19,7 +19,7 @@ KEPT_MAX = 1_000_000
 """Events of both streams that wait for their pairs: about 400 MB of small ones."""
 
 Kept = dict[int, tuple[int, Any]]
-"""Number of an event -> its timestamp and its value, of one key and side."""
+"""Number of an event -> timestamp and value, for one key and side."""
 
 
 def _same(value: Any) -> Any:
@@ -28,7 +28,7 @@ def _same(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two events that belong together; the pair's own time is that of the later one."""
+    """A matching pair; the pair's time is the later event's time."""
 
     key: Hashable
     timestamp_ms: int
@@ -37,7 +37,7 @@ class Pair:
 
 
 class IntervalJoin(SavedByKey):
-    """Every call returns what came of it, in order."""
+    """Every call returns its results, in order."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class IntervalJoin(SavedByKey):
         kept_max: int = KEPT_MAX,
         pack: Callable[[Any], Any] = _same,
     ) -> None:
-        """`pack`: a value as it is saved, and as it is when it was restored."""
+        """`pack`: converts a value to its saved form; the inverse is applied on restore."""
         for bound in (lower_ms, upper_ms):
             if type(bound) is not int:
                 raise TopologyError(f"the bounds of a join are whole milliseconds, not {bound!r}")
@@ -58,7 +58,7 @@ class IntervalJoin(SavedByKey):
         self._timers = Timers()
         self._numbers = 0
         self.kept = 0
-        """Events that wait."""
+        """Number of waiting events."""
         self.watermark_ms = NO_WATERMARK
 
     def add(
@@ -125,7 +125,7 @@ class IntervalJoin(SavedByKey):
         return [value for *_, value in dropped]
 
     def _forget(self, key: Hashable, is_right: bool, number: int) -> Any:
-        """An event that waits no longer; its value."""
+        """Remove a waiting event; returns its value."""
         _, value = self._keys[key][is_right].pop(number)
         self.kept -= 1
         if self._changed is not None:
@@ -135,7 +135,7 @@ class IntervalJoin(SavedByKey):
         return value
 
     def exchange(self, of_value: Callable[[Any], Any]) -> None:
-        """Every event that waits is what the function makes of it from now on."""
+        """Replace every waiting event by the result of the function."""
         for sides in self._keys.values():
             for side in sides:
                 for number, (timestamp_ms, value) in side.items():
@@ -158,8 +158,8 @@ class IntervalJoin(SavedByKey):
         ]
 
     def restore(self, watermark_ms: int, keys: Iterable[tuple[Hashable, Packed]]) -> None:
-        """Keep what `changes` gave of these keys, of one join or of several; `watermark_ms` is that
-        of the slowest."""
+        """Restore the `changes` of one or several joins; `watermark_ms` is the lowest of their
+        watermarks."""
         self._keys.clear()
         self._timers.clear()
         self.kept, self.watermark_ms = 0, watermark_ms

@@ -46,7 +46,7 @@ class PackingAggregate(Aggregate, Protocol):
 
 
 class WindowOperator(SavedByKey):
-    """Windows of one kind with one aggregate; every call returns what came of it, in order."""
+    """Windows of one kind with one aggregate; every call returns its results, in order."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class WindowOperator(SavedByKey):
         windows_max: int = WINDOWS_MAX,
     ) -> None:
         self._lateness_ms = checked_ms("the allowed lateness", lateness_ms, 0)
-        # Shown once and dropped at once: there is nothing to discard in between.
+        # Emitted and dropped at once: the window has no content to discard in between.
         self._discards = trigger.discarding and (trigger.is_early or lateness_ms > 0)
         if self._discards and isinstance(assigner, Sliding):
             assigner = replace(assigner, shares_slices=False)
@@ -71,13 +71,13 @@ class WindowOperator(SavedByKey):
         self._time_timers = Timers()
         self._opened = 0
         self._shows_so_far = False
-        """Some windows were shown so far: what comes into one is noted."""
+        """Some windows were emitted early: further events are recorded."""
         self.open_windows = 0
         """Of all keys."""
         self.watermark_ms = NO_WATERMARK
         self._shown_until_ms = NO_WATERMARK
-        """No window is shown that ends behind it: the watermark, or that of an operator which was
-        further and left some of its windows here."""
+        """Upper bound of emitted window ends: the watermark, or the watermark of a more advanced
+        operator whose windows were migrated here."""
 
     # --- events -------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class WindowOperator(SavedByKey):
         if self._shows_so_far:
             self._note_new(state, self._assigner.windows(timestamp_ms))
         if not self._trigger.is_early and self._shown_until_ms <= timestamp_ms:
-            return []  # all of its windows are open, and shown when they are complete
+            return []  # all of its windows are open, and emitted when complete
         outputs: list[Output] = []
         for window in self._assigner.windows(timestamp_ms):
             if window in state.panes:
@@ -149,7 +149,7 @@ class WindowOperator(SavedByKey):
     def _merge(
         self, key: Hashable, state: KeyState, joined: list[TimeWindow], window: TimeWindow
     ) -> None:
-        """One session in place of several, or of none."""
+        """One session in place of several or none."""
         panes = [self._close(key, state, each) for each in joined]
         parts = [state.cells.pop(each) for each in joined if each in state.cells]
         merged = self._open(key, state, window)
@@ -226,8 +226,8 @@ class WindowOperator(SavedByKey):
         return outputs
 
     def show_so_far(self) -> list[Output]:
-        """There is no input for now: what is in the open windows is shown. They stay open, and are
-        shown again, complete, if anything comes into them."""
+        """Idle input: emit early results of the open windows. They stay open, and are emitted
+        again, complete, after further events."""
         outputs: list[Output] = []
         for key, state in list(self._keys.items()):
             for pane in sorted(state.panes.values(), key=lambda each: each.window):
@@ -237,7 +237,7 @@ class WindowOperator(SavedByKey):
         return outputs
 
     def accumulators(self) -> list[Any]:
-        """Those of all keys."""
+        """Early results of all keys."""
         return [each for state in self._keys.values() for each in state.cells.values()]
 
     def drop_cells(self, is_dropped: Callable[[Any], bool]) -> list[Any]:
@@ -264,8 +264,8 @@ class WindowOperator(SavedByKey):
         self._forget_empty(key, state)
 
     def complete_open(self) -> list[Output]:
-        """The open windows will get nothing more, though the input may go on: they are complete,
-        and what comes for them later is late."""
+        """Complete the open windows, although input may continue: later events for them are
+        late."""
         outputs: list[Output] = []
         panes = [(key, pane) for key, state in self._keys.items() for pane in state.panes.values()]
         for key, pane in panes:
@@ -278,7 +278,7 @@ class WindowOperator(SavedByKey):
         return outputs + self.advance_watermark(last)
 
     def advance_time(self, now_ms: int) -> list[Output]:
-        """Processing time has come to `now_ms`: what waited for it is shown."""
+        """Advance processing time to `now_ms`: emit due early results."""
         outputs: list[Output] = []
         for _, due in self._time_timers.due(now_ms):
             for key, window in due:
@@ -309,7 +309,7 @@ class WindowOperator(SavedByKey):
         try:
             merged = self._merged(accumulators, self._assigner.is_sliced)
             value = self._aggregate.result(merged)
-        except Exception as error:  # user code: its window fails, all others go on
+        except Exception as error:  # user code: its window fails, all others continue
             failed = tuple(state.cells.pop(each) for each in cells)
             outputs.append(Failed(key, pane.window, error, failed))
             return
@@ -325,7 +325,7 @@ class WindowOperator(SavedByKey):
         return sorted(each for each in state.cells if start <= each.start_ms < end)
 
     def _merged(self, parts: list[Any], are_shared: bool = False) -> Any:
-        """One accumulator of several, which is a new one if others still need the first."""
+        """Merge accumulators; a new accumulator if the first is still needed by others."""
         merged, rest = (self._aggregate.create(), parts) if are_shared else (parts[0], parts[1:])
         for each in rest:
             merged = self._aggregate.merge(merged, each)
@@ -402,8 +402,8 @@ class WindowOperator(SavedByKey):
         return [panes, cells]
 
     def restore(self, watermark_ms: int, keys: Iterable[tuple[Hashable, Packed]]) -> None:
-        """Keep what `changes` gave of these keys, of one operator or of several that were made with
-        the same arguments; `watermark_ms` is that of the slowest."""
+        """Restore the `changes` of one or several operators with equal settings; `watermark_ms`
+        is the lowest of their watermarks."""
         for timers in (self._event_timers, self._time_timers):
             timers.clear()
         self._keys.clear()

@@ -1,4 +1,4 @@
-"""What an operator remembers: for each key its open windows and their accumulators."""
+"""State of an operator: open windows and their accumulators, by key."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -14,16 +14,16 @@ class Pane:
 
     window: TimeWindow
     number: int
-    """Panes are numbered as they are opened: the order among those that are due together."""
+    """Sequence number of panes: the order among simultaneously due panes."""
     unseen: int = 0
     """Events that can cause a result of their own and have not been shown."""
     firings: int = 0
     due_ms: int | None = None
-    """The processing time at which its unseen events are shown."""
+    """Processing time at which unemitted events are emitted."""
     is_shown: bool = False
-    """Its result on time was shown by an operator that was further: what comes now is late."""
+    """The result on time was emitted by a more advanced operator: later events are late."""
     is_shown_so_far: bool = False
-    """While there was no input, and nothing has come into it since."""
+    """Emitted on idle input, without events since."""
 
     def packed(self, watermark_ms: int) -> Packed:
         """As plain data."""
@@ -32,7 +32,7 @@ class Pane:
 
     @staticmethod
     def unpacked(packed: Packed) -> "Pane":
-        """Of what `packed` gave."""
+        """Inverse of `packed`."""
         return Pane(TimeWindow(packed[0], packed[1]), *packed[2:])
 
 

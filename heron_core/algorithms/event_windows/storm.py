@@ -49,8 +49,8 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """A window: its tuples, those of them that are in their first one, and those that have expired
-    since the one before. `start_ms` is None if the length is a number of tuples."""
+    """A window: tuples, newly added tuples, and tuples expired since the previous window.
+    `start_ms` is None for windows by count."""
 
     items: list[Any]
     new: list[Any]
@@ -72,7 +72,7 @@ class _Queued:
     item: Any
     is_seen: bool = False
     shown_ms: int = NO_WATERMARK
-    """The windows up to this end were shown by another task, which had it before."""
+    """Windows up to the end were emitted by another task, which had the tuples before."""
 
 
 class RetainedItem(NamedTuple):
@@ -86,7 +86,7 @@ class RetainedItem(NamedTuple):
 
 
 class Position(NamedTuple):
-    """How far windows are, besides what they hold."""
+    """Progress of the windows, besides retained tuples."""
 
     since_window: int = 0
     next_end_ms: int | None = None
@@ -97,7 +97,7 @@ Step = Activation | Expired
 
 
 class StormWindows:
-    """The tuples of one task; what is queued is bounded by what may be pending at the spouts."""
+    """The tuples of one task; the queue is bounded by the spouts' pending limit."""
 
     def __init__(
         self, length: Extent, slide: Extent, by_event_time: bool, offset_ms: int = 0
@@ -140,10 +140,10 @@ class StormWindows:
         return steps
 
     def finish(self) -> list[Step]:
-        """The end of the input: the windows that are left, one more for what none of them holds,
-        then everything has expired. Storm has no such end. Where a number of tuples ends a window,
-        the last one holds what it would hold if the missing tuples had come: in tumbling windows
-        no tuple is in two."""
+        """End of the input: the remaining windows, and one more for tuples without a window;
+        then all tuples expire. Storm has no such end. The last window by count has its usual
+        content, with missing tuples left out: in tumbling windows each tuple is in one window
+        only."""
         steps: list[Step] = []
         if self._by_event_time:
             steps = self.advance(END_OF_TIME)
@@ -156,7 +156,7 @@ class StormWindows:
         if self._queue:
             steps.append(Expired([each.item for each in self._queue]))
             self._queue = []
-        # What comes all the same begins with the first window that holds it.
+        # Later tuples start with the first window that includes them.
         self._next_end_ms = None
         return steps
 
@@ -170,25 +170,25 @@ class StormWindows:
         return -since % self._slide.amount
 
     def retained(self) -> list[Any]:
-        """What has not expired."""
+        """Unexpired tuples."""
         return [each.item for each in self._queue]
 
     @property
     def number_retained(self) -> int:
-        """How many tuples that is."""
+        """Number of unexpired tuples."""
         return len(self._queue)
 
     def clear(self) -> None:
-        """Forget what is held."""
+        """Drop the retained tuples."""
         self._queue = []
 
     @property
     def is_divisible(self) -> bool:
-        """Whether a tuple is in the same windows whatever other tuples there are."""
+        """Whether a tuple's windows are independent of other tuples."""
         return not self._length.is_count and not self._slide.is_count
 
     def saved(self) -> tuple[Position, list[RetainedItem]]:
-        """What is to be saved."""
+        """State to be saved."""
         ends = (self._since_window, self._next_end_ms, self.latest_end_ms)
         expired = [
             RetainedItem(item, NO_WATERMARK, True, NO_WATERMARK, True) for item in self._expired
@@ -200,8 +200,8 @@ class StormWindows:
         return Position(*ends), expired + queue
 
     def restore(self, saved: Sequence[tuple[Position, RetainedItem]]) -> None:
-        """Go on with what tasks have saved, in this order; those that were further have shown
-        windows that are still to come here."""
+        """Restore the states of tasks, in order; more advanced tasks have emitted windows still
+        due here."""
         positions = {position for position, _ in saved} or {Position()}
         first, are_equal = next(iter(positions)), len(positions) == 1
         self._since_window = first.since_window
@@ -231,8 +231,8 @@ class StormWindows:
         return earliest_ms
 
     def _end_slides(self, now_ms: int, steps: list[Step]) -> None:
-        """Show the windows that have ended by processing time; those that nothing new is in are
-        left out where a number of tuples is their length, and more than one has ended."""
+        """Emit the ended windows in processing time; windows by count without new tuples are
+        skipped if several have ended."""
         slide_ms = self._slide.amount
         while (end_ms := self._next_slide_ms(now_ms)) is not None and end_ms <= now_ms:
             self._activate(end_ms, steps)
@@ -241,7 +241,7 @@ class StormWindows:
             self._next_end_ms = None  # the next tuple says when there is something to show
 
     def _next_slide_ms(self, now_ms: int | None) -> int | None:
-        """The next end of a window with something to show; None if there is none."""
+        """End of the next non-empty window; None if none."""
         slide_ms, by_count = self._slide.amount, self._length.is_count
         times = [each.timestamp_ms for each in self._queue if not (by_count and each.is_seen)]
         ends = [self._aligned(min(times))] if times else []
@@ -252,7 +252,7 @@ class StormWindows:
         return max(min(ends), NO_WATERMARK if self._next_end_ms is None else self._next_end_ms)
 
     def _end_last_slides(self, steps: list[Step]) -> None:
-        """All windows by processing time that what is held is in."""
+        """All windows in processing time of the retained tuples."""
         while (end_ms := self._next_slide_ms(None)) is not None:
             self._activate(end_ms, steps)
             self._next_end_ms = end_ms + self._slide.amount
@@ -263,7 +263,7 @@ class StormWindows:
             self._next_end_ms = self._aligned(min(times)) if times else None
         if self._next_end_ms is None or self._next_end_ms >= watermark_ms:
             return
-        # A window looks through those alone that are due by its end, in order of their arrival.
+        # A window considers only tuples due by its end, in order of arrival.
         order = {id(each): at for at, each in enumerate(self._queue)}
         coming = deque(sorted(self._queue, key=lambda each: each.timestamp_ms))
         self._queue = []
@@ -281,7 +281,7 @@ class StormWindows:
         self._queue = sorted([*self._queue, *coming], key=lambda each: order[id(each)])
 
     def _aligned(self, timestamp_ms: int) -> int:
-        """The end of the first window of time that holds it."""
+        """End of the first time window of the tuple."""
         slide_ms, offset_ms = self._slide.amount, self._offset_ms
         return -((offset_ms - timestamp_ms) // slide_ms) * slide_ms + offset_ms
 
@@ -298,7 +298,7 @@ class StormWindows:
         self._queue += fresh[done:]
 
     def _sort(self) -> None:
-        """By event time: those that a window had, then the others by their timestamps."""
+        """In event time: tuples of an earlier window, then others by timestamp."""
         if self._by_event_time and self._slide.is_count:
             self._queue.sort(key=lambda each: (not each.is_seen, each.timestamp_ms))
 
@@ -309,9 +309,9 @@ class StormWindows:
         missing: int = 0,
         due: list[_Queued] | None = None,
     ) -> bool:
-        """A window ends; whether it holds anything. An empty one is not handed out. `missing`: how
-        many of its tuples have not come; `due`: those up to its end, if that is no matter of time.
-        """
+        """End a window; whether the window is non-empty. Empty windows are not emitted.
+        `missing`: number of its tuples that have not arrived; `due`: tuples up to its end,
+        unless windows are by count."""
         if due is None:
             due = [each for each in self._queue if each.timestamp_ms <= end_ms]
         if self._length.is_count:

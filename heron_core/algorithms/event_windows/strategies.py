@@ -1,7 +1,7 @@
-"""Watermark strategies: which watermark the events of a source make.
+"""Watermark strategies: the watermark of a source, from its events.
 
-A source is a task that sends events, or a partition of what it sends, if the strategy tells them
-apart: each is as far as its own events, and all of them together as far as the slowest.
+A source is a task that sends events, or a partition of its events, if the strategy distinguishes
+partitions: each is as far as its own events, and the combined watermark as far as the slowest.
 """
 
 from collections.abc import Callable, Hashable
@@ -15,18 +15,18 @@ class WatermarkStrategy:
     """To be derived from: an event is what the bolt or the streamlet gets."""
 
     def partition(self, event: Any) -> Hashable:
-        """Tells the partitions of one task apart; None if there is no more than one."""
+        """Distinguishes the partitions of one task; None for a single partition."""
         return None
 
     def watermark_ms(self, event: Any, timestamp_ms: int) -> int | None:
-        """No event of the same partition is expected below this after this one; None if it says
-        nothing of that. A watermark never falls."""
+        """Lower bound of later events in the partition; None for no statement. A watermark never
+        falls."""
         raise NotImplementedError(f"{type(self).__name__} must define watermark_ms")
 
 
 @dataclass(frozen=True)
 class BoundedDisorder(WatermarkStrategy):
-    """An event may be so far behind the latest one before it."""
+    """Largest lag of an event behind the latest earlier event."""
 
     lag_ms: int
 
@@ -52,13 +52,13 @@ class ByPartition(BoundedDisorder):
     partition_of: Callable[[Any], Hashable]
 
     def partition(self, event: Any) -> Hashable:
-        """What the function says."""
+        """Result of the function."""
         return self.partition_of(event)
 
 
 class Given(WatermarkStrategy):
-    """Watermarks are those that spouts give by `emit_watermark`, whatever events there are."""
+    """Watermarks come from the spouts' `emit_watermark`, independent of events."""
 
     def watermark_ms(self, event: Any, timestamp_ms: int) -> int | None:
-        """Nothing."""
+        """None: events give no watermark."""
         return None

@@ -1,4 +1,4 @@
-"""What is due at which time: a heap of times, and for each what was asked for, in order."""
+"""Timers: a heap of times, and the items of each time, in order."""
 
 import heapq
 from collections.abc import Hashable, Iterator
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Timers:
-    """An item stands at most once at a time; removing one costs nothing but its time's entry."""
+    """An item occurs at most once per time; removal costs only the entry of the time."""
 
     def __init__(self) -> None:
         self._times: list[int] = []
@@ -24,7 +24,7 @@ class Timers:
         items[item] = None
 
     def remove(self, time_ms: int, item: Hashable) -> None:
-        """It is not due any more, if it was."""
+        """Remove an item, if present."""
         items = self._items.get(time_ms)
         if items is not None:
             items.pop(item, None)
@@ -42,7 +42,7 @@ class Timers:
         return [(time_ms, item) for time_ms in sorted(self._items) for item in self._items[time_ms]]
 
     def next_ms(self) -> int | None:
-        """The earliest time at which something is due; None for never."""
+        """The earliest due time; None if empty."""
         while self._times and not self._items[self._times[0]]:
             del self._items[heapq.heappop(self._times)]
         return self._times[0] if self._times else None
@@ -52,6 +52,6 @@ class Timers:
         return max((time for time, items in self._items.items() if items), default=None)
 
     def clear(self) -> None:
-        """Nothing is due."""
+        """Whether no items are left."""
         self._times.clear()
         self._items.clear()

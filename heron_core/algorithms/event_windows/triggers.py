@@ -11,10 +11,10 @@ from heron_core.errors import TopologyError
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """Further results of a window, early and late; None for none.
+    """Additional results of a window, early and late; None for none.
 
-    Accumulating results are each of the whole window; discarding ones only of what has come since
-    the one before (Flink's PURGE).
+    Accumulating results cover the whole window; discarding results only events since the
+    previous result (Flink's PURGE).
     """
 
     early_count: int | None = None

@@ -1,4 +1,4 @@
-"""What goes into a window operator and what comes out of it."""
+"""Inputs and outputs of a window operator."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """An accumulator that no later result is made of: what it held may be let go."""
+    """An accumulator after its last result: its retained data may be released."""
 
     accumulator: Any
 

@@ -1,13 +1,13 @@
-"""One watermark out of the timestamps of several sources.
+"""One watermark from the timestamps of several sources.
 
-A source's own watermark is the highest timestamp seen from it, less the *lag*: how far behind an
-event may be. All of them together are as far as the slowest one. A source that has sent nothing for
-*idle* milliseconds of processing time is left out until it sends again: what it then sends may be
-late. Without a word from every source that is not idle there is no watermark.
+A source's own watermark is its highest timestamp minus the *lag*, the largest delay of an event.
+The combined watermark is the slowest source's. A source without input for *idle* milliseconds of
+processing time is left out until its next input, which may be late. The watermark exists only
+after every non-idle source has sent input.
 
-A source that has said END_OF_TIME has finished, and holds nothing back either, until it sends again
-(a tuple that failed, and is replayed). When all have finished, `has_ended` says so: the watermark
-stays where it is, so that a replay is not late for that.
+A source with END_OF_TIME has finished and is ignored until it sends again (a failed tuple,
+replayed). When all have finished, `has_ended` is true: the watermark stays unchanged, so that a
+replay is not late.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -35,12 +35,12 @@ class WatermarkGenerator:
         self.watermark_ms = NO_WATERMARK
 
     def seen(self, source: Hashable, timestamp_ms: int, now_ms: int) -> None:
-        """An event of a source; one that nobody named is a source from now on."""
+        """An event of a source; an unknown source is added."""
         self._finished.discard(source)
         self.received(source, timestamp_ms - self._lag_ms, now_ms)
 
     def heard(self, source: Hashable, now_ms: int) -> None:
-        """An event of a source that says nothing of how far it is."""
+        """An event of a source, without a timestamp."""
         self._finished.discard(source)
         self.received(source, NO_WATERMARK, now_ms)
         self._watermarks.setdefault(source, NO_WATERMARK)
@@ -54,7 +54,7 @@ class WatermarkGenerator:
             self._watermarks.setdefault(part, NO_WATERMARK)
 
     def received(self, source: Hashable, watermark_ms: int, now_ms: int) -> None:
-        """A watermark of the source's own, which has come with its data."""
+        """A watermark of the source itself, sent with its data."""
         self._heard_ms[source] = self._last_heard_ms = now_ms
         if watermark_ms == END_OF_TIME:
             self._finished.add(source)
@@ -64,7 +64,7 @@ class WatermarkGenerator:
             self._watermarks[source] = watermark_ms
 
     def advance(self, now_ms: int) -> int:
-        """The watermark now: that of the slowest source that is not idle."""
+        """The current watermark: of the slowest non-idle source."""
         watermarks = [self._watermarks[source] for source in self._active(now_ms)]
         if watermarks:
             self.watermark_ms = max(self.watermark_ms, min(watermarks))
@@ -77,7 +77,7 @@ class WatermarkGenerator:
             self._watermarks[source] = NO_WATERMARK
 
     def raise_to(self, watermark_ms: int) -> None:
-        """Somebody else knows that no event below it is expected, whatever the sources say."""
+        """Set an external lower bound of events, regardless of the sources."""
         self.watermark_ms = max(self.watermark_ms, watermark_ms)
 
     def silent_ms(self, now_ms: int) -> int:
@@ -89,7 +89,7 @@ class WatermarkGenerator:
         return min(self._active(now_ms), key=self._watermarks.__getitem__, default=None)
 
     def statistics(self, now_ms: int) -> ClockState:
-        """How far it is, and who holds it back; from any thread."""
+        """Current watermark, and the source that delays it; from any thread."""
         watermarks, heard = list(self._watermarks.items()), dict(self._heard_ms)
         left = [(own, source) for source, own in watermarks if source not in self._finished]
         idle = [source for _, source in left if self._is_idle(source, now_ms)]
@@ -117,7 +117,7 @@ class WatermarkGenerator:
         return self._idle_ms is not None and now_ms - self._heard_ms[source] >= self._idle_ms
 
     def snapshot(self) -> dict[str, Any]:
-        """What it remembers, as plain data; when a source was heard is not part of it."""
+        """State as plain data, without the times of the sources' last input."""
         return {"watermark_ms": self.watermark_ms, "marks": [*map(list, self._watermarks.items())]}
 
     def restore(self, snapshot: Mapping[str, Any], now_ms: int) -> None:
