@@ -18,9 +18,9 @@ from heron_tracker.envelope import BadRequest, Unavailable
 from heron_tracker.model.snapshot import TopologySnapshot
 
 WAIT_SECS_MAX = 3600
-"""For a kill: nobody wants to drain longer."""
+"""Upper limit of a kill's drain time."""
 INSTANCES_MAX = 10_000
-"""Of one component: an argument beyond that is a mistake."""
+"""Upper limit of a component's parallelism: a larger argument is a mistake."""
 
 
 def ask(

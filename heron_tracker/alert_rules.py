@@ -20,7 +20,7 @@ RUNBOOK = "docs/RUNBOOK.md"
 PAGE, TICKET, INFO = "page", "ticket", "info"
 """Severities: a person is woken, a person looks in the morning, a person may look."""
 CRASHES_MAX = 3
-"""In CRASH_WINDOW: one restart is routine, a third one is not."""
+"""Restarts in CRASH_WINDOW: two are routine, the third raises an alert."""
 CRASH_WINDOW = "15m"
 DROPS_WINDOW = "10m"
 
@@ -75,7 +75,7 @@ _OF_KINDS: tuple[tuple[ProblemKind, str, str, str, str], ...] = (
 
 
 def rules() -> Iterator[AlertRule]:
-    """Those of each kind of problem, and those of numbers that are no problem by themselves."""
+    """Rules for each kind of problem, and for metrics outside of problems."""
     for kind, name, wait, severity, summary in _OF_KINDS:
         yield AlertRule(
             name=f"Heron{name}",
@@ -126,7 +126,7 @@ _OTHERS = (
     ),
     AlertRule(
         name="HeronDeadLetters",
-        # The first letter begins the series, so that there is nothing that it increases.
+        # The first letter starts the series, so `increase` would miss it.
         query=f"increase(heron_component_dead_letters_total[{DROPS_WINDOW}]) > 0 or "
         "(heron_component_dead_letters_total > 0 unless "
         f"heron_component_dead_letters_total offset {DROPS_WINDOW})",
@@ -147,7 +147,7 @@ _OTHERS = (
 
 
 def document() -> dict[str, Any]:
-    """The file, as Prometheus has it."""
+    """The rules file in Prometheus's format."""
     return {"groups": [{"name": "heronpy", "rules": [_rule(each) for each in rules()]}]}
 
 

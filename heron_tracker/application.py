@@ -1,4 +1,4 @@
-"""The routes put together: who may pass, errors in the words of whoever is spoken to, metrics."""
+"""Composition of routes: authorisation, errors in each API's format, metrics."""
 
 import asyncio
 import time
@@ -81,15 +81,15 @@ def _logins(
 ) -> APIRouter:
     flow = None
     if issuer is not None and options.open_id is not None and options.open_id.client:
-        from heron_tracker.auth.code_flow import CodeFlow  # which needs further packages
+        from heron_tracker.auth.code_flow import CodeFlow  # requires optional packages
 
         flow = CodeFlow(options.open_id, issuer, sessions)
     return login_router(identify, options.certificate is not None, sessions, flow)
 
 
 def as_from_a_page(headers: Mapping[str, str]) -> dict[str, str]:
-    """Of the request for a page: a link on another site may have led there, but what is clicked on
-    it comes over its own websocket."""
+    """Origin of a page request: a link on another site may lead to the page, but later actions
+    use the page's own websocket."""
     return {name: value for name, value in headers.items() if name not in ABOUT_THE_SITE}
 
 
@@ -147,7 +147,7 @@ def routes_page(schema: dict[str, Any]) -> str:
 
 
 class Guard:
-    """Refuses requests that may not pass, before anything of them is read."""
+    """Rejects unauthorised requests before reading their bodies."""
 
     def __init__(self, app: Application, options: TrackerOptions, identify: Identify) -> None:
         self._app = app
@@ -175,7 +175,7 @@ class Guard:
         await self._refuse(refused, scope, receive, send, began)
 
     async def _refusal(self, method: str, path: str, headers: Mapping[str, str]) -> Refusal | None:
-        """In a thread where somebody may have to be asked who that is."""
+        """In a thread, because the issuer may have to be asked."""
         arguments = (method, path, headers, self._options, self._identify)
         if self._options.open_id is None:
             return refusal(*arguments)
@@ -218,10 +218,10 @@ def _accepted(scope: Scope) -> str:
 
 
 def issuer_of(options: TrackerOptions) -> "OpenIdIssuer | None":
-    """The issuer, if there is one."""
+    """The issuer, if configured."""
     if options.open_id is None:
         return None
-    from heron_tracker.auth.open_id import OpenIdIssuer  # which needs further packages
+    from heron_tracker.auth.open_id import OpenIdIssuer  # requires optional packages
 
     return OpenIdIssuer(options.open_id)
 
@@ -229,8 +229,7 @@ def issuer_of(options: TrackerOptions) -> "OpenIdIssuer | None":
 def identifier(
     options: TrackerOptions, issuer: "OpenIdIssuer | None", sessions: Sessions
 ) -> Identify:
-    """Who sends a credential: by the service's own tokens, by sessions that browsers have, and by
-    the issuer."""
+    """Authentication: by the service's own tokens, by browser sessions, and by the issuer."""
 
     def role_of(credential: str) -> Role | None:
         known = role_of_token(credential, options) or sessions.role_of(credential)

@@ -20,7 +20,7 @@ SUCCESS, FAILURE = "success", "failure"
 
 
 class NotFound(HeronError):
-    """What was asked for is not there: answered 404."""
+    """The requested object does not exist: status 404."""
 
 
 class BadRequest(HeronError):
@@ -28,7 +28,7 @@ class BadRequest(HeronError):
 
 
 class Unavailable(HeronError):
-    """It is there, and cannot be had now: answered 503."""
+    """The object exists but is temporarily unavailable: status 503."""
 
 
 STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
@@ -45,11 +45,11 @@ STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
     (UsageError, 400),
     (HeronError, 409),
 )
-"""An error -> the HTTP status of its answer; the first that fits."""
+"""An error -> HTTP status of the answer; the first match is used."""
 
 
 def status_of(error: Exception) -> int:
-    """The HTTP status of the answer to whoever caused this error."""
+    """The HTTP status of the answer to the client that caused the error."""
     return next((status for kind, status in STATUS_OF if isinstance(error, kind)), 500)
 
 
@@ -78,7 +78,7 @@ def storm_failure(message: str, kind: str) -> dict[str, Any]:
 
 
 def encoded(value: Any) -> bytes:
-    """JSON; what users' metrics and configs have that JSON has not becomes text or null."""
+    """JSON; values of user metrics and configs without JSON form become text or null."""
     try:
         text = json.dumps(value, allow_nan=False, separators=(",", ":"), default=str)
     except (ValueError, TypeError):

@@ -11,9 +11,9 @@ from heron_tracker.heron_api.plans import instance_ids, log_file
 from heron_tracker.model.snapshot import TopologySnapshot
 
 LENGTH_MAX = 1024 * 1024
-"""Bytes in one answer."""
+"""Most bytes in one answer."""
 HERON_FOLDERS = ("", ".", "log-files")
-"""What Heron calls the folder of the logs, from where its containers work."""
+"""Heron's name of the log folder, relative to the containers' working folder."""
 
 
 def file_data(snapshot: TopologySnapshot, path: str, offset: int, length: int) -> dict[str, Any]:
@@ -57,8 +57,8 @@ def file_stats(snapshot: TopologySnapshot, path: str) -> dict[str, Any]:
 
 
 def _resolved(snapshot: TopologySnapshot, path: str) -> str:
-    """Where a path of a request leads, links resolved; NotFound for anything outside of the folder,
-    without a word about whether it is there."""
+    """Target of a requested path, with links resolved; NotFound outside of the folder, whether
+    or not the file exists."""
     folder = os.path.realpath(_folder(snapshot))
     parts = [part for part in path.split("/") if part not in HERON_FOLDERS]
     if "\0" in path or ".." in parts or path.startswith("/"):
@@ -82,7 +82,7 @@ def _our_names(snapshot: TopologySnapshot, parts: list[str]) -> list[str]:
 
 
 def _folder(snapshot: TopologySnapshot) -> str:
-    """What the state store names, if it is such a folder of ours: anybody may have written it."""
+    """The log folder named in the state store, if valid: the store is writable by others."""
     path = snapshot.execution.get("logs")
     try:
         if isinstance(path, str) and is_logs_folder(path, snapshot.name):

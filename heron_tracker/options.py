@@ -1,4 +1,4 @@
-"""The settings of the service, and the limits on what it takes and keeps."""
+"""Settings of the service, and its limits."""
 
 from dataclasses import dataclass
 
@@ -11,27 +11,27 @@ MESSAGE_BYTES_MAX = 64 * 1024
 CONNECTIONS_MAX = 200
 """At once; further ones are answered 503. Fifty open pages and ten scrapers are below it."""
 SCOPES = "openid"
-"""What every issuer knows."""
+"""Scopes known to every issuer."""
 STACKS_AT_ONCE = 2
 """Processes of py-spy: each stops an instance for some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenIdOptions:
-    """Whose signed tokens are taken, and what they allow."""
+    """Accepted token issuer, and rights granted."""
 
     issuer: str
-    """Its URL, below which /.well-known/openid-configuration is."""
+    """Its URL, above /.well-known/openid-configuration."""
     audience: str
-    """What the issuer calls this service."""
+    """The service's id at the issuer."""
     operator: tuple[str, str] | None = None
-    """Claim and value of who may change something; None: nobody may."""
+    """Claim and value that grant changes; None: granted to none."""
     reader: tuple[str, str] | None = None
-    """Of who may read; None: everybody for whom the issuer signs."""
+    """Claim and value that grant reads; None: every user of the issuer."""
     client: str | None = None
-    """What browsers that are sent to the issuer come from; None: none is sent."""
+    """URL for the issuer's redirects of browsers; None: browser logins are disabled."""
     client_secret: str | None = None
-    """None: PKCE alone shows that the code is asked for by who began."""
+    """Client secret; None: PKCE alone protects the code."""
     scopes: str = SCOPES
     """Asked for, with spaces between: those that have the claims come into the token."""
 
@@ -42,23 +42,24 @@ class TrackerOptions:
 
     host: str = "127.0.0.1"
     port: int = 8889
-    """0 for any that is free."""
+    """0 for any free port."""
     watched_secs: float = 2.0
-    """Between two questions to the master of a topology that somebody looks at."""
+    """Query interval for the master of a viewed topology."""
     watched_per_sec_max: float = 10.0
     """Such questions: with more topologies than twenty on the front page each is asked less often,
     because a question takes the service two milliseconds of CPU."""
     idle_secs: float = 10.0
-    """The same while nobody does: the history has a point every ten seconds."""
+    """Query interval of other topologies: the history has a point every ten seconds."""
     scraped_secs: float = 5.0
-    """The same for all topologies while Prometheus scrapes the service: a scrape has numbers that
-    are that old at most, so that an alert does not wait for twice its interval."""
+    """Query interval of all topologies while Prometheus scrapes the service: scraped numbers are
+    at most as old, so that alerts are not delayed by two intervals."""
     scraped_for_secs: float = 180.0
     """So long after a scrape the next one may come: three times the longest usual interval."""
     watched_for_secs: float = 30.0
     """So long after a request about it a topology counts as looked at."""
     answer_secs: float = 1.5
-    """For a master's answer, which takes milliseconds; after that it is hung or gone."""
+    """Timeout of a master's answer, which takes milliseconds; later the master counts as hung or
+    gone."""
     unanswered_secs_max: float = 30.0
     """Between two questions to a master that does not answer: each one doubles the time."""
     stale_secs: float = 20.0
@@ -72,9 +73,9 @@ class TrackerOptions:
     token: str | None = None
     """Of operators, in `Authorization: Bearer`; with neither token nor issuer there is no login."""
     read_token: str | None = None
-    """Of those who may only read."""
+    """Tokens with read access."""
     open_id: OpenIdOptions | None = None
     certificate: str | None = None
-    """File with the certificate and its chain, for TLS; None for plain HTTP."""
+    """File with the certificate chain, for TLS; None for plain HTTP."""
     key: str | None = None
-    """File with its private key."""
+    """File with the private key."""

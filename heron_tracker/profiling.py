@@ -32,9 +32,9 @@ PROFILES_KEPT = 8
 """Workers of which the last profile is kept."""
 MINUTES_MAX = 60
 REFUSED_SECS = 1.0
-"""Whoever may not look into a process is told within milliseconds; py-spy ends with that."""
+"""Startup time of py-spy, after which a missing permission would have been reported."""
 WRITTEN_SECS = 20.0
-"""For py-spy to write what it has, once it is told to end."""
+"""Time for py-spy to write its results after the request to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class StormWorker:
 
     @property
     def id(self) -> str:
-        """As Storm tells it."""
+        """State in Storm's terms."""
         return f"{self.host}:{self.container}"
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A py-spy that runs, or has come to its end."""
+    """A running or finished py-spy."""
 
     popen: "subprocess.Popen[str]"
     pid: int
@@ -62,7 +62,7 @@ class Recording:
 
     @property
     def file(self) -> str:
-        """Where its stacks are once it has ended."""
+        """File of its stacks, once finished."""
         return os.path.join(self.folder.name, "stacks")
 
 
@@ -139,7 +139,7 @@ class Profilers:
         return found
 
     def close(self) -> None:
-        """End all, and forget what they have recorded."""
+        """End all profilers and drop their recordings."""
         with self._lock:
             for each in self._running.values():
                 each.popen.kill()
@@ -148,11 +148,11 @@ class Profilers:
             self._running.clear()
 
     def _take_ended(self) -> None:
-        """Those whose time is over have written what they have."""
+        """Finished profilers have written their recordings."""
         for worker in [w for w, each in self._running.items() if each.popen.poll() is not None]:
             try:
                 self._end(worker)
-            except Unavailable:  # its processes have ended before its time: there is nothing
+            except Unavailable:  # its processes have ended early: no recording exists
                 continue
 
     def _end(self, worker: StormWorker) -> Recording:
@@ -205,7 +205,7 @@ def _checked(recording: Recording, complaints: str) -> None:
 
 
 def _written(recording: Recording) -> str:
-    """Its stacks, once it has ended."""
+    """Its stacks, once finished."""
     with recording.folder:
         try:
             if recording.popen.poll() is None:

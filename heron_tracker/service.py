@@ -27,7 +27,7 @@ from heron_tracker.model.tracker_problem import ProblemCause
 from heron_tracker.profiling import Profilers
 
 AskMaster = Callable[[str, str, dict[str, Any]], dict[str, Any]]
-"""Topology, command and arguments -> what its master answers; HeronError if it refuses."""
+"""Topology, command and arguments -> the master's answer; HeronError if rejected."""
 QueryMaster = Callable[[str, str, dict[str, Any], float], dict[str, Any]]
 """The same, and how long to wait."""
 
@@ -49,7 +49,7 @@ class Service:
     calendar: Callable[[], float] = time.time
     started_at: float = field(default_factory=time.time)
     ask_master: AskMaster | None = None
-    """None where no master can be asked anything but its stats."""
+    """None if masters can be queried for statistics only."""
     query_master: QueryMaster | None = None
     """None where no master can be asked about state."""
     profilers: Profilers = field(default_factory=Profilers)
@@ -61,7 +61,7 @@ class Service:
         role: str | None = None,
         names: Sequence[str] | None = None,
     ) -> list[TopologySnapshot]:
-        """The topologies that fit; what is not given fits all."""
+        """The matching topologies; missing criteria match all."""
         return [
             snapshot
             for snapshot in self.collector.snapshots()
@@ -78,7 +78,7 @@ class Service:
         environ: str | None = None,
         role: str | None = None,
     ) -> TopologySnapshot:
-        """One topology; NotFound, with those there are, if none of that name fits."""
+        """One topology; NotFound, with existing names, without a match."""
         snapshot = self.collector.snapshot(name)
         given = (cluster, environ, role)
         if snapshot is not None and all(
@@ -111,7 +111,7 @@ class Service:
         return snapshot
 
     def instance(self, snapshot: TopologySnapshot, name: str) -> InstanceStats:
-        """An instance by Heron's id or component[index]; NotFound if there is none."""
+        """An instance by Heron's id or component[index]; NotFound if unknown."""
         for component in self.with_stats(snapshot).components:
             rows = rows_of(snapshot, Wanted(component, instances=(name,)))
             if rows:
@@ -174,14 +174,14 @@ class Service:
         }
 
     def problem_counts(self) -> Iterator[tuple[str, Counter[ProblemCause]]]:
-        """topology -> what is wrong -> how many problems that is."""
+        """topology -> kind of problem -> number of problems."""
         for snapshot in self.collector.snapshots():
             causes = Counter(problem.label for problem, _ in self.collector.problems(snapshot.name))
             yield snapshot.name, causes
 
     def sample(self, topology: str, wanted: WantedSample) -> list[dict[str, Any]]:
-        """The next tuples that a component sends on a stream, when they are there or the time for
-        them is over; HeronError for what there is not."""
+        """The next tuples of a component's stream, on arrival or after a timeout; HeronError for
+        an unknown stream."""
         snapshot, ask = self.topology(topology), self.ask_master
         if ask is None:
             raise Unavailable(f"the topology master of {snapshot.name} cannot be asked")

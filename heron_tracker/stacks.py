@@ -18,7 +18,7 @@ from heron_tracker.options import STACKS_AT_ONCE
 
 PY_SPY = "py-spy"
 STACK_SECS = 10.0
-"""It takes a tenth of a second."""
+"""Typical duration: a tenth of a second."""
 SAMPLES_PER_SEC = 50
 """Each stops the process for less than a millisecond."""
 RECORD_SECS_MAX = 60
@@ -62,7 +62,7 @@ def folded_stacks(snapshot: TopologySnapshot, instance: InstanceStats, secs: int
 
 
 def _pid_here(snapshot: TopologySnapshot, instance: InstanceStats, command: str) -> int:
-    """Its process id; Unavailable if it is on another machine."""
+    """Its process id; Unavailable on a different machine."""
     pid = int(pid_answer(snapshot, instance)["stdout"])
     host = snapshot.host_of(instance.container)
     if host != socket.gethostname():
@@ -73,7 +73,7 @@ def _pid_here(snapshot: TopologySnapshot, instance: InstanceStats, command: str)
 
 
 def program() -> str:
-    """py-spy's path; Unavailable if it is not installed."""
+    """py-spy's path; Unavailable if not installed."""
     found = shutil.which(PY_SPY, path=_search_path())
     if found is None:
         raise Unavailable(NOT_INSTALLED)
@@ -104,7 +104,7 @@ def _taken(command: list[str], pid: int, secs: float) -> dict[str, Any]:
 
 
 def answer_of(command: list[str], pid: int, code: int, out: str, err: str) -> dict[str, Any]:
-    """What the end of py-spy means."""
+    """Meaning of py-spy's exit."""
     if code and any(word in err.lower() for word in _DENIED):
         raise Unavailable(NOT_ALLOWED.format(pid=pid))
     if code:

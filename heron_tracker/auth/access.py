@@ -1,9 +1,9 @@
-"""Who may talk to the service, and who may change something: pure, over a request's headers.
+"""Authorisation of requests and actions: pure, over a request's headers.
 
-On loopback there is no login, so the browser of whoever sits here must not be a way in: a name
-that is not this machine's (DNS rebinding) and actions that another site's page begins are refused.
-On any other address there is TLS, and every request says who sends it: by a token, or by what an
-OpenID Connect issuer has signed. A browser sends it as a cookie, which /login sets.
+On loopback there is no login, so the user's browser must not become an entry point: foreign host
+names (DNS rebinding) and actions started by another site's page are rejected. On any other
+address TLS is required, and every request is authenticated: by a token, or by a signed OpenID
+Connect token. A browser sends the token as a cookie, set by /login.
 """
 
 import re
@@ -20,7 +20,7 @@ from heron_tracker.options import BODY_BYTES_MAX, OpenIdOptions, TrackerOptions
 
 READING = frozenset({"GET", "HEAD"})
 CHANGING = re.compile(r"/api/v1/topology/[^/]*/profiling/(start|stop|dumpprofile)/")
-"""What is read by its method, as Storm has it, and yet does something."""
+"""Paths that act on GET, as in Storm."""
 WEBSOCKET = "WEBSOCKET"
 """Instead of a method: another site's page can open one, and what it carries is checked later."""
 ABOUT_THE_SITE = frozenset({"origin", "sec-fetch-site"})
@@ -34,20 +34,20 @@ LOGIN_AT_ISSUER = "/login/issuer"
 LOGIN_CALLBACK = "/login/callback"
 LOGOUT = "/logout"
 LOGS_IN = "logs_in"
-"""In the state of a request: whether every request has to say who sends it."""
+"""Request state: whether authentication is required."""
 WITHOUT_LOGIN = frozenset({LOGIN, LOGIN_AT_ISSUER, LOGIN_CALLBACK, LOGOUT, "/health"})
-"""Paths that tell nothing of topologies."""
+"""Paths without information about topologies."""
 
 
 class Role(Enum):
-    """What somebody may do."""
+    """Rights of a user."""
 
     READER = "reader"
     OPERATOR = "operator"
 
 
 Identify = Callable[[str], Role | None]
-"""What a credential comes to; None for one of nobody."""
+"""Rights of a credential; None for an invalid one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def check_options(options: TrackerOptions) -> None:
 
 
 def needs_login(options: TrackerOptions) -> bool:
-    """Whether every request has to say who sends it."""
+    """Whether every request must be authenticated."""
     credentials = (options.token, options.read_token, options.open_id)
     return any(each is not None for each in credentials)
 
@@ -105,7 +105,7 @@ def claim_of(text: str, option: str) -> tuple[str, str]:
 
 
 def role_of_claims(claims: Mapping[str, Any], options: OpenIdOptions) -> Role | None:
-    """What somebody may do of whom the issuer says this."""
+    """Rights of a user by the issuer's claims."""
     if _has(claims, options.operator):
         return Role.OPERATOR
     if options.reader is None or _has(claims, options.reader):
@@ -122,7 +122,7 @@ def _has(claims: Mapping[str, Any], wanted: tuple[str, str] | None) -> bool:
 
 
 def role_of_token(credential: str, options: TrackerOptions) -> Role | None:
-    """Whose token it is; both are compared in a time that says nothing of them."""
+    """Owner of a token; comparisons take constant time."""
     roles = ((options.token, Role.OPERATOR), (options.read_token, Role.READER))
     found = [
         role
@@ -134,7 +134,7 @@ def role_of_token(credential: str, options: TrackerOptions) -> Role | None:
 
 
 def credential_of(headers: Mapping[str, str]) -> str:
-    """The token that a request carries; empty if there is none."""
+    """The token of a request; empty without one."""
     kind, _, given = headers.get("authorization", "").partition(" ")
     credential = given.strip() if kind.lower() == "bearer" else _cookie(headers.get("cookie", ""))
     return credential if len(credential) <= CREDENTIAL_CHARACTERS_MAX else ""
@@ -171,7 +171,7 @@ def refusal(
 
 
 def _is_of_another_site(headers: Mapping[str, str]) -> bool:
-    """By what browsers say, which pages cannot change; programs say nothing."""
+    """By browser headers, which pages cannot change; programs do not send them."""
     if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         return True
     origin = headers.get("origin")

@@ -1,6 +1,6 @@
-"""OpenID Connect's authorization code flow, with PKCE, state and nonce: a browser is sent to the
-issuer, comes back with a code, and the service has it changed into a token that says who that is.
-"""
+"""OpenID Connect's authorization code flow, with PKCE, state and nonce: the browser is
+redirected to the issuer, returns with a code, and the service exchanges the code for an identity
+token."""
 
 import logging
 import secrets
@@ -23,7 +23,7 @@ log = logging.getLogger("tracker")
 
 @dataclass(frozen=True, slots=True)
 class CodeFlow:
-    """With one issuer. Its methods may wait for it."""
+    """The flow with one issuer. Methods may block on the issuer."""
 
     options: OpenIdOptions
     issuer: OpenIdIssuer
@@ -44,8 +44,8 @@ class CodeFlow:
         return str(url), state
 
     def end(self, login: Login, code: str) -> Role | None:
-        """What somebody may do for whom the issuer gives a token for this code; None if it gives
-        none, or one of another login, for others, or of somebody who may not read."""
+        """Rights of the user whose token the issuer returns for the code; None without a token,
+        for a token of a different login or audience, or for a user without read access."""
         url = self._endpoint("token_endpoint")
         try:
             token = str(self._given(url, login, code).get("id_token", ""))

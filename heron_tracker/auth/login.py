@@ -1,8 +1,9 @@
-"""How a browser logs in, which sends no header of its own: by a form that puts a token into a
-cookie, or at an OpenID Connect issuer, whose answer opens a session.
+"""Browser logins, for browsers without a token header: a form that stores a token in a cookie,
+or an OpenID Connect issuer, whose answer opens a session.
 
-The session's cookie is `SameSite=Lax`: with `Strict` a browser that comes back from the issuer
-would not send it. Other sites' pages cannot act with it: actions are refused by where they begin.
+The session's cookie is `SameSite=Lax`: with `Strict` a browser returning from the issuer would
+not send the cookie. Pages of other sites cannot act with it: actions are rejected by their
+origin.
 """
 
 import secrets
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from heron_tracker.auth.code_flow import CodeFlow
 
 STATE_COOKIE = "heronpy_state"
-"""That the browser which comes back is the one that was sent."""
+"""Cookie proving that the returning browser is the redirected browser."""
 PAGE = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>heronpy</title>"
     "<meta name=viewport content='width=device-width, initial-scale=1'>"
@@ -126,7 +127,7 @@ def _set(
 
 
 def _own(page: str) -> str:
-    """An address of this service; the front page for any other."""
+    """A path of the service; the front page for any other URL."""
     parts = urlsplit(page) if page.isprintable() and "\\" not in page else None
     is_own = parts is not None and page.startswith("/") and not (parts.scheme or parts.netloc)
     return page if is_own and not page.startswith("//") else "/"

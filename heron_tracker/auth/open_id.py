@@ -18,20 +18,19 @@ from heron_tracker.options import OpenIdOptions
 log = logging.getLogger("tracker")
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
-"""With a public key; with a shared one whoever knows it could sign."""
+"""Public-key algorithms only; with a shared key every verifier could sign."""
 FETCH_SECS = 5.0
 ANSWER_BYTES_MAX = 1024 * 1024
 """Of a document of the issuer: ten keys have 10 KiB."""
 KEYS_KEPT_SECS = 600.0
 KEYS_ASKED_AGAIN_SECS = 30.0
-"""For a key that is not known the keys are fetched again, this often at most: anybody may send
-tokens with keys made up."""
+"""Minimum interval of key fetches for unknown keys: clients may send tokens with invented keys."""
 LEEWAY_SECS = 30
 """Between the issuer's clock and ours."""
 
 
 class OpenIdIssuer:
-    """One issuer; its keys are fetched when they are needed first. From any thread."""
+    """One issuer; its keys are fetched on first use. From any thread."""
 
     def __init__(self, options: OpenIdOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self._options = options
@@ -42,13 +41,13 @@ class OpenIdIssuer:
         self._fetched_at = float("-inf")
 
     def role_of(self, credential: str) -> Role | None:
-        """What somebody may do who sends this; None if it is not the issuer's, not for us, or over.
-        May wait for the issuer."""
+        """Rights of the sender; None for a token of another issuer or audience, or an expired
+        token. May block on the issuer."""
         claims = self.claims_of(credential, self._options.audience)
         return None if claims is None else role_of_claims(claims, self._options)
 
     def claims_of(self, credential: str, audience: str) -> dict[str, Any] | None:
-        """What the issuer says in a token for this audience; None if it is no such token."""
+        """Claims of a token for the audience; None for an invalid token."""
         if credential.count(".") != 2:
             return None
         for is_last in (False, True):

@@ -1,6 +1,6 @@
-"""Browsers that log in at an issuer: logins that have begun, and sessions. In memory alone, so a
-service that is started again asks once more; the issuer usually knows the browser and asks nobody.
-"""
+"""Browser logins at an issuer: pending logins and sessions. In memory only, so a restarted
+service requires a new login; the issuer usually recognises the browser and answers without user
+input."""
 
 import secrets
 import threading
@@ -11,24 +11,24 @@ from typing import Generic, TypeVar
 from heron_tracker.auth.access import Role
 
 LOGINS_MAX = 1000
-"""That have begun and are not over: anybody may begin one."""
+"""Limit of pending logins, which any client can start."""
 LOGIN_SECS = 600.0
 """For typing a password and a second factor."""
 SESSIONS_MAX = 10_000
 SESSION_SECS = 12 * 3600.0
-"""A day's work; what the issuer says of somebody later on is not known before the next login."""
+"""A working day; later changes at the issuer take effect on the next login."""
 RANDOM_BYTES = 32
-"""Of what nobody may guess."""
+"""Random bytes of secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """One that has begun: what the issuer's answer has to fit."""
+    """A pending login: expected properties of the issuer's answer."""
 
     verifier: str
-    """Of PKCE: whoever reads the code on its way cannot use it without."""
+    """PKCE verifier: an intercepted code is useless without it."""
     nonce: str
-    """In the token that the issuer makes of this login and of no other."""
+    """Nonce in the issuer's token for the login."""
     redirect_uri: str
     leads_to: str
     """The page that the browser wanted."""
@@ -75,7 +75,7 @@ class Sessions:
             return self._logins.add(login, self._clock())
 
     def take(self, state: str) -> Login | None:
-        """The login of that state, once; None for none, or one that took too long."""
+        """Remove and return the login of the state; None if unknown or expired."""
         with self._lock:
             found = self._logins.get(state, self._clock())
             self._logins.remove(state)
@@ -87,7 +87,7 @@ class Sessions:
             return self._sessions.add(role, self._clock())
 
     def role_of(self, credential: str) -> Role | None:
-        """Whose session it is; None for none, or one that is over."""
+        """User of the session; None if unknown or expired."""
         with self._lock:
             return self._sessions.get(credential, self._clock())
 

@@ -18,7 +18,7 @@ from heron_tracker.model.snapshot import TopologySnapshot
 Json = dict[str, Any]
 EMITTED, EXECUTED = "__emit-count", "__execute-count"
 STREAM_MANAGERS = "__stmgr__"
-"""Heron's component of stream managers, whose metrics its pages ask for; it has none here."""
+"""Heron's component of stream managers, requested by its pages; empty here."""
 LATENCIES = {f"__{kind}-latency": latency_series(kind) for kind in DISTRIBUTIONS}
 """Heron's name of a mean in nanoseconds -> the series of its sum and of how many it is of."""
 NANOSECONDS = 1e9
@@ -28,7 +28,7 @@ ALL_TIME = -1
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a request is about; all of a kind where it names none."""
+    """Scope of a request; all of a kind if none is named."""
 
     component: str
     metrics: Sequence[str] = ()
@@ -36,7 +36,7 @@ class Wanted:
 
 
 def check_component(snapshot: TopologySnapshot, component: str) -> None:
-    """NotFound, with those there are, for a component that the topology has not."""
+    """NotFound, with the existing components, for an unknown component."""
     if component == STREAM_MANAGERS:
         return
     known = [each.name for each in snapshot.spec.components] if snapshot.spec else []
@@ -101,7 +101,7 @@ def component_metrics(
 
 
 def _counts_of(row: InstanceStats) -> dict[str, int]:
-    """What is counted by stream, by Heron's names; the history does not have it."""
+    """Metrics counted by stream, by Heron's names; absent from the history."""
     return {
         **{f"{EMITTED}/{stream}": number for stream, number in row.emitted_by_stream.items()},
         **{f"{EXECUTED}/{name}": number for name, number in row.executed_by_input.items()},
@@ -122,7 +122,7 @@ def _stream_metrics(rows: Sequence[InstanceStats]) -> list[str]:
 
 
 def _of_stream(rows: Sequence[InstanceStats], metric: str) -> dict[str, str]:
-    """Heron's id of an instance -> its count of one stream since its process began."""
+    """Heron's instance id -> count of one stream since its process started."""
     counts = {_heron_id(each): _counts_of(each) for each in rows}
     return {name: str(each[metric]) for name, each in counts.items() if metric in each}
 
@@ -142,7 +142,7 @@ def _values(
 
 
 def _user_metric(rows: Sequence[InstanceStats], metric: str) -> dict[str, dict[str, str]]:
-    """A metric that user code registered; each key of one with several is one of its own."""
+    """A metric registered by user code; each key of a multi-key metric is a metric of its own."""
     by_name: dict[str, dict[str, str]] = {}
     for row in rows:
         name, _, key = metric.partition("/")
@@ -200,7 +200,7 @@ def _mean_nanoseconds(secs: float, samples: float) -> float:
 def chosen(
     by_instance: Mapping[str, Mapping[int, float]], wanted: Wanted, snapshot: TopologySnapshot
 ) -> dict[str, dict[int, float]]:
-    """Those of the wanted instances."""
+    """Timelines of the requested instances."""
     rows = {_heron_id(row) for row in rows_of(snapshot, wanted)}
     names = rows | set(wanted.instances)
     return {
@@ -211,12 +211,12 @@ def chosen(
 
 
 def query_timelines(found: Mapping[str, Mapping[int, float]]) -> list[Timeline]:
-    """As the query language takes them."""
+    """In the form used by the query language."""
     return [Timeline(name, dict(values)) for name, values in found.items()]
 
 
 def check_interval(start: int, end: int, most_secs: int) -> None:
-    """BadRequest for a time that ends before it begins, or is longer than the history."""
+    """BadRequest for an end before the start, or a range longer than the history."""
     if start > end:
         raise BadRequest("starttime is greater than endtime")
     if start < 0 or end - start > most_secs:
@@ -224,8 +224,8 @@ def check_interval(start: int, end: int, most_secs: int) -> None:
 
 
 def exceptions(snapshot: TopologySnapshot, wanted: Wanted, first: str, last: str) -> list[Json]:
-    """What went wrong in a component: its last traceback, instances that cannot start, crashes.
-    `first` and `last`: when tracebacks of it were seen, as far as the history reaches."""
+    """Errors of a component: last traceback, instances that cannot start, crashes. `first` and
+    `last`: times of its tracebacks, within the history."""
     check_component(snapshot, wanted.component)
     entries: list[Json] = []
     component = snapshot.components.get(wanted.component)
@@ -278,7 +278,7 @@ def _exception(
 
 
 def exception_summary(entries: Sequence[Json]) -> list[Json]:
-    """One for each kind of error."""
+    """One entry per kind of error."""
     kinds: dict[str, list[Json]] = {}
     for entry in entries:
         kinds.setdefault(_kind(entry["stack_trace"]), []).append(entry)

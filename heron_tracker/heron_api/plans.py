@@ -1,8 +1,9 @@
-"""A topology as Heron's tracker shows it: logical, packing and physical plan, states, metadata.
+"""A topology in the format of Heron's tracker: logical, packing and physical plan, states,
+metadata.
 
-Names are Heron's: the stream manager of container 1 is stmgr-1, an instance of it
-container_1_word_3, by its task. What has no like here (a shell on each container, releases) is
-there and empty, so that clients that read it find it.
+Names are Heron's: the stream manager of container 1 is stmgr-1, an instance in the container is
+container_1_word_3, by its task. Fields without an equivalent (a shell on each container,
+releases) are present and empty, for clients that require them.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +23,7 @@ STATUS: Mapping[str, str] = {
     TopologyState.PAUSED: "Paused",
     TopologyState.KILLED: "Killed",
 }
-"""Heron's words for states; any other is Unknown there."""
+"""Heron's words for states; any other state is Unknown."""
 
 
 def stream_manager_id(container: int) -> str:
@@ -45,7 +46,7 @@ def instance_ids(snapshot: TopologySnapshot) -> dict[int, str]:
 
 
 def metadata(snapshot: TopologySnapshot) -> Json:
-    """Who submitted it, when, and to where."""
+    """User, time and target of the submission."""
     return {
         "cluster": snapshot.cluster,
         "environ": snapshot.environ,
@@ -61,7 +62,7 @@ def metadata(snapshot: TopologySnapshot) -> Json:
 
 
 def runtime_state(snapshot: TopologySnapshot) -> Json:
-    """What of it is there, and which stream managers are registered."""
+    """Available nodes, and registered stream managers."""
     return {
         "has_physical_plan": snapshot.physical is not None,
         "has_packing_plan": bool(snapshot.packing.containers),
@@ -162,7 +163,7 @@ def stages(spec: TopologySpec) -> int:
 
 
 def packing_plan(snapshot: TopologySnapshot) -> Json:
-    """Which instance is in which container."""
+    """The packing plan."""
     containers = snapshot.packing.containers
     return {
         "id": snapshot.id if containers else "",
@@ -262,7 +263,7 @@ def machines(snapshot: TopologySnapshot) -> list[str]:
 
 
 def info(snapshot: TopologySnapshot) -> Json:
-    """All of it."""
+    """All plans of the topology."""
     return {
         "id": snapshot.id,
         "name": snapshot.name,

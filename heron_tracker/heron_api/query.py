@@ -32,7 +32,7 @@ class Timeline:
 
 
 Fetch = Callable[[str, str | None, str, int, int], Sequence[Timeline]]
-"""(component, instance or None for all, metric, start, end) -> its timelines."""
+"""(component, instance or None for all, metric, start, end) -> timelines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _constant(text: str) -> float:
 
 
 def _parts(text: str) -> list[str]:
-    """What stands between commas, those in brackets left together."""
+    """Parts between commas, with bracketed parts intact."""
     parts, depth, begin = [], 0, 0
     for at, character in enumerate(text):
         depth += (character == "(") - (character == ")")
@@ -187,7 +187,7 @@ def _with_default(
 
 
 def _together(node: Operator, arguments: Sequence[Sequence[Timeline]]) -> dict[int, float]:
-    """All timelines as one."""
+    """All timelines combined into one."""
     cells: dict[int, list[float]] = {}
     for timelines in arguments[1:] if node.name == "PERCENTILE" else arguments:
         for timeline in timelines:
@@ -218,7 +218,7 @@ def _by_instance(
     other: Sequence[Timeline],
     calculate: Callable[[float, float], float | None],
 ) -> list[Timeline]:
-    """Timelines of the same instance go together; one that is of no instance goes with each."""
+    """Timelines of equal instances are paired; a timeline without instance is paired with each."""
     if not one or not other:
         return []
     if other[0].instance is None:

@@ -41,7 +41,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "containerfiledata": ("/topologies/container/filedata",),
     "containerfilestats": ("/topologies/container/filestats",),
 }
-"""Other paths of a route, those of newer Herons."""
+"""Alternative paths of a route, from newer versions of Heron."""
 
 
 class EnvelopeResponse(Response):
@@ -66,7 +66,7 @@ def add_route(router: APIRouter, name: str, answer: Callable[..., Response]) -> 
 
 
 def found_by(service: Service) -> Callable[..., Awaitable[TopologySnapshot]]:
-    """The topology that a request is about, by the arguments that all routes take."""
+    """The topology of a request, by the arguments common to all routes."""
 
     async def found(
         topology: Text,
@@ -80,7 +80,7 @@ def found_by(service: Service) -> Callable[..., Awaitable[TopologySnapshot]]:
 
 
 def heron_router(service: Service) -> APIRouter:
-    """All routes of Heron's tracker but /metrics, which shares its path with OpenMetrics."""
+    """All routes of Heron's tracker except /metrics, a path shared with OpenMetrics."""
     router = APIRouter()
     _add_lists(router, service)
     for name, part in (
@@ -117,7 +117,7 @@ def _add_lists(router: APIRouter, service: Service) -> None:
     def states(
         request: Request, cluster: Texts = None, environ: Texts = None, role: MaybeText = None
     ) -> Response:
-        """cluster -> environ -> topology -> its execution state."""
+        """cluster -> environ -> topology -> execution state."""
         by_cluster: dict[str, dict[str, dict[str, Any]]] = {}
         for snapshot in service.all(cluster, environ, role):
             environs = by_cluster.setdefault(snapshot.cluster, {}).setdefault(snapshot.environ, {})
@@ -265,7 +265,7 @@ def _add_exceptions(router: APIRouter, service: Service) -> None:
         component: Text,
         instance: Texts = None,
     ) -> Response:
-        """What went wrong in a component."""
+        """Errors of a component."""
         return enveloped(request, found(snapshot, component, instance))
 
     def summary(
@@ -274,7 +274,7 @@ def _add_exceptions(router: APIRouter, service: Service) -> None:
         component: Text,
         instance: Texts = None,
     ) -> Response:
-        """The same, one for each kind of error."""
+        """Errors of a component, one per kind."""
         return enveloped(request, exception_summary(found(snapshot, component, instance)))
 
     add_route(router, "exceptions", answer)
@@ -282,7 +282,7 @@ def _add_exceptions(router: APIRouter, service: Service) -> None:
 
 
 def _checked_container(snapshot: TopologySnapshot, container: str) -> None:
-    """All containers of a topology on one machine share a folder; one that it has not has none."""
+    """All containers of a topology on one machine share a folder; an unknown container has none."""
     known = ["0", *(str(each.id) for each in snapshot.packing.containers)]
     if container.removeprefix("stmgr-").removeprefix("container_") not in known:
         listed = choices("containers", container, known)

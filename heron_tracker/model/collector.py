@@ -1,4 +1,4 @@
-"""The threads that look at the state store and ask masters; requests read what they found."""
+"""Threads that read the state store and query masters; requests read their results."""
 
 import logging
 import threading
@@ -15,7 +15,7 @@ from heron_tracker.options import TrackerOptions
 log = logging.getLogger("tracker")
 
 TICK_SECS = 0.25
-"""Between two looks at who is due."""
+"""Interval between checks for due queries."""
 
 Find = Callable[[], list[str]]
 ReadSnapshot = Callable[[str], TopologySnapshot]
@@ -82,7 +82,7 @@ class TrackerCollector:
             self._tracker.scraped(self._clock())
 
     def problems(self, name: str) -> list[tuple[TrackerProblem, float]]:
-        """What is wrong with one, and since when."""
+        """A topology's trouble, and its start."""
         with self._lock:
             return self._tracker.problems(name)
 
@@ -134,7 +134,7 @@ class TrackerCollector:
                 log.warning("the numbers of %s are not in the history: %s", name, error)
 
     def _polled(self, name: str) -> TopologySnapshot:
-        """What is found of a topology; what was known of it if the state store says nothing."""
+        """New data of a topology; the previous data if the state store does not answer."""
         try:
             return self._read_snapshot(name)
         except Exception as error:

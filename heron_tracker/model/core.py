@@ -1,7 +1,8 @@
-"""Which topologies there are, whose master is due to be asked, and the newest answer of each.
+"""Known topologies, due queries to masters, and the newest answers.
 
-Pure: the clock is an argument. The threads of collector.py ask; requests only read what is here,
-so their number changes nothing for a master, and none of them waits for one.
+Pure: the clock is an argument. The threads of collector.py query; requests only read the
+results, so the number of requests has no effect on a master, and requests never wait for a
+master.
 """
 
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ from heron_tracker.options import TrackerOptions
 
 @dataclass(slots=True)
 class Tracked:
-    """One topology."""
+    """State of one topology."""
 
     due: float
     """When its master is to be asked next; seconds of a monotonic clock, as all times here."""
@@ -32,7 +33,7 @@ class Tracked:
 
 
 class Tracker:
-    """All of them."""
+    """State of all topologies."""
 
     def __init__(self, options: TrackerOptions) -> None:
         self._options = options
@@ -40,7 +41,7 @@ class Tracker:
         self._scraped_until = float("-inf")
 
     def found(self, names: Iterable[str], now: float) -> list[str]:
-        """The state store has these topologies; those that have gone since the last look."""
+        """The topologies in the state store; returns topologies gone since the last call."""
         there = set(names)
         gone = sorted(self._tracked.keys() - there)
         for name in gone:
@@ -50,8 +51,8 @@ class Tracker:
         return gone
 
     def due(self, now: float) -> list[str]:
-        """The topologies to be asked about now, who was due first before the others; each of them
-        counts as being asked until `answered`."""
+        """The due topologies, most overdue first; each is marked as being queried until
+        `answered`."""
         pause_secs = self._watched_pause_secs(now)
         late = [
             (tracked.due, name)
@@ -64,7 +65,7 @@ class Tracker:
         return names
 
     def _watched_pause_secs(self, now: float) -> float:
-        """Between two questions about a topology that somebody looks at."""
+        """Query interval of a viewed topology."""
         watched = sum(now < each.watched_until for each in self._tracked.values())
         pause_secs = max(self._options.watched_secs, watched / self._options.watched_per_sec_max)
         return min(pause_secs, self._options.idle_secs)
@@ -75,8 +76,8 @@ class Tracker:
         return max(self._options.scraped_secs, number / self._options.watched_per_sec_max)
 
     def _due(self, tracked: Tracked, now: float, watched_pause_secs: float) -> float:
-        """One that somebody has begun to look at is not left to the slow pace, and neither are all
-        while Prometheus scrapes them."""
+        """The fast interval applies to topologies being viewed, and to all while Prometheus
+        scrapes them."""
         if tracked.unanswered:
             return tracked.due
         pause_secs = self._options.idle_secs
@@ -107,8 +108,8 @@ class Tracker:
     def _with_last_numbers(
         self, snapshot: TopologySnapshot, previous: TopologySnapshot | None, at: float
     ) -> TopologySnapshot:
-        """A master that misses a question is no reason for empty pages; one that is another run's
-        is."""
+        """Keep the last answer if a master misses a query, unless the topology's run has
+        changed."""
         if snapshot.stats is not None or previous is None or previous.stats is None:
             return snapshot
         if snapshot.has_ended:
@@ -130,7 +131,7 @@ class Tracker:
         tracked.problems = current
 
     def watch(self, name: str, now: float) -> None:
-        """Somebody looks at a topology."""
+        """Mark the topology as viewed."""
         if name in self._tracked:
             self._tracked[name].watched_until = now + self._options.watched_for_secs
 
@@ -144,7 +145,7 @@ class Tracker:
         return [each for each in newest if each is not None]
 
     def snapshot(self, name: str) -> TopologySnapshot | None:
-        """The newest of one; None if there is no such topology, or nothing is known of it yet."""
+        """The newest snapshot; None for an unknown topology, or before the first answer."""
         tracked = self._tracked.get(name)
         return None if tracked is None else tracked.snapshot
 

@@ -24,7 +24,7 @@ Values = Mapping[int, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One component in one bucket of time."""
+    """One component in one time bucket."""
 
     component: str
     at: int
@@ -35,14 +35,14 @@ class Point:
 
 @dataclass(slots=True)
 class Sums:
-    """What has come together for one bucket."""
+    """Accumulated values of one bucket."""
 
     added: dict[str, float] = field(default_factory=dict)
     levels: dict[str, float] = field(default_factory=dict)
     samples: int = 0
 
     def add(self, values: Mapping[str, float]) -> None:
-        """One more sample."""
+        """Add a sample."""
         self.samples += 1
         for name, value in values.items():
             into = self.added if SERIES[name].counts else self.levels
@@ -56,7 +56,7 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class ReportedValues:
-    """What a process has reported last."""
+    """Last report of a process."""
 
     pid: int | None
     values: Mapping[str, float]
@@ -72,7 +72,7 @@ class Recorder:
         self._sums: dict[tuple[str, int], Sums] = {}
 
     def take(self, instances: Iterable[InstanceStats], at: float) -> list[Point]:
-        """What the instances report at `at`; the points that are complete by that."""
+        """Add the instances' reports at `at`; returns completed points."""
         begin = int(at) // FINE_SECS * FINE_SECS
         done = self.flush() if begin != self._at else []
         self._at = begin
@@ -83,7 +83,7 @@ class Recorder:
         return done
 
     def flush(self) -> list[Point]:
-        """The point that is being made."""
+        """The point in progress."""
         found: dict[str, dict[int, dict[str, float]]] = {}
         for (component, task), sums in self._sums.items():
             found.setdefault(component, {})[task] = sums.values()
@@ -91,7 +91,7 @@ class Recorder:
         return [Point(name, self._at, FINE_SECS, values) for name, values in found.items()]
 
     def _since_last(self, instance: InstanceStats) -> dict[str, float]:
-        """Counters as what was added since the last report, levels as they are."""
+        """Counters as increments since the last report, levels unchanged."""
         new = values_of(instance)
         last = self._reported.get(instance.task)
         self._reported[instance.task] = ReportedValues(instance.pid, new)
@@ -103,14 +103,14 @@ class Recorder:
     def _added(
         self, name: str, value: float, pid: int | None, last: ReportedValues | None
     ) -> float:
-        if last is None:  # what it did before we began to look has no time
+        if last is None:  # activity before the first report has no time
             return 0.0 if self._is_first else value
         before = last.values[name]
         return value - before if pid == last.pid and value >= before else value
 
 
 def rolled_up(points: Sequence[Point], at: int, secs: int) -> list[Point]:
-    """The same as one point a component, which begins at `at`."""
+    """The instances' values as one point per component, starting at `at`."""
     by_component: dict[str, dict[int, Sums]] = {}
     for point in points:
         tasks = by_component.setdefault(point.component, {})
@@ -134,8 +134,8 @@ Timeline = dict[int, float]
 
 
 def timelines(points: Sequence[Point], series: str, start: int, end: int) -> dict[int, Timeline]:
-    """task -> its timeline by minutes from `start` to `end`. Of points that overlap the finer ones
-    count; longer ones than a minute are spread evenly."""
+    """task -> timeline by minutes from `start` to `end`. Of overlapping points the finer are
+    used; points longer than a minute are spread evenly."""
     counts = SERIES[series].counts
     cells: dict[int, dict[int, list[tuple[int, float]]]] = {}
     for point in points:
@@ -152,7 +152,7 @@ def timelines(points: Sequence[Point], series: str, start: int, end: int) -> dic
 
 
 def _minutes(point: Point) -> Iterable[tuple[int, float]]:
-    """The minutes that a point is in, each with its share of the point."""
+    """The minutes of a point, each with its share."""
     first = point.at // MINUTE_SECS * MINUTE_SECS
     number = max(1, point.secs // MINUTE_SECS)
     return [(first + at * MINUTE_SECS, 1 / number) for at in range(number)]

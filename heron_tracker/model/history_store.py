@@ -1,4 +1,4 @@
-"""The points of all topologies in one sqlite file, which cannot grow without bound."""
+"""The history of all topologies in one sqlite file of bounded size."""
 
 import logging
 import os
@@ -82,7 +82,7 @@ class HistoryStore:
         return database
 
     def record(self, topology: str, instances: Iterable[InstanceStats], at: float) -> None:
-        """What the instances of a topology (its id) report at `at`, in seconds since 1970."""
+        """Reports of a topology's instances (by topology id) at `at`, in seconds since 1970."""
         with self._lock:
             if len(self._recorders) >= SECTIONS_MAX and topology not in self._recorders:
                 self._recorders.pop(next(iter(self._recorders)))
@@ -121,7 +121,7 @@ class HistoryStore:
             log.warning("the history cannot make room: %s", error)
 
     def _roll_up(self, topology: str, at: float) -> None:
-        """Points of five minutes, once those are over."""
+        """Points of completed five-minute periods."""
         if topology not in self._rolled:
             query = "select max(at) from points where topology = ? and secs = ?"
             (newest,) = self._database.execute(query, (topology, COARSE_SECS)).fetchone()
@@ -140,8 +140,8 @@ class HistoryStore:
                 )
 
     def points(self, topology: str, component: str, start: int, end: int) -> list[Point]:
-        """Of one component, those that have something of the minutes that begin from `start` to
-        `end`; the one that is being made is not among them."""
+        """Points of one component overlapping the minutes from `start` to `end`, without the
+        point in progress."""
         last = end // MINUTE_SECS * MINUTE_SECS + MINUTE_SECS - 1
         try:
             with self._lock:

@@ -1,8 +1,9 @@
-"""What holds a topology back and what would help, as sentences for people, out of its stats.
+"""Problems of a topology and their remedies, as sentences for people, derived from its
+statistics.
 
-The order is that of a person who looks for the cause: what cannot run at all comes before what is
-slow, and of what is slow the component that makes others wait comes first. Numbers are of the last
-report, failures of the last ten seconds (on Spark since the start), crashes of the last minutes.
+The order follows a search for the cause: components that cannot run precede slow components, and
+of slow components the cause of back-pressure comes first. Metrics are from the last report,
+failures from the last ten seconds (on Spark since the start), crashes from the last minutes.
 """
 
 import math
@@ -31,8 +32,8 @@ FAILED_SHARE = 0.001
 """Of a component's tuples: fewer failures than that are no finding of their own."""
 
 CRASHED_SECS = 300.0
-"""A process that ended is named for so long, though another one has taken its place: what ended it
-may come again, and whoever is woken up needs some minutes."""
+"""Time during which an ended process is reported, despite its replacement: the cause may recur,
+and an operator on call needs some minutes."""
 IS_REPLACED = "what has ended is replaced by itself; the events say why it ended"
 NAMED_MAX = 3
 """Instances of a container that are named."""
@@ -46,8 +47,8 @@ OUT_OF_MEMORY = "it was restarted; if it was not killed on purpose, its machine 
 
 
 def problems(stats: TopologyStats, at: float | None = None) -> tuple[TrackerProblem, ...]:
-    """All findings, the worst first. `at`: the time, in seconds since 1970; without it nothing is
-    said of what ended lately."""
+    """All problems, the worst first. `at`: the time, in seconds since 1970; without a time,
+    recent ends are left out."""
     unsorted = (
         *_cannot_start(stats), *_down(stats), *_stuck(stats), *_restoring(stats),
         *_crashed(stats, at), *slow(stats), *memory(stats), *unsettled(stats), *_failing(stats),
@@ -64,7 +65,7 @@ def problems(stats: TopologyStats, at: float | None = None) -> tuple[TrackerProb
 
 
 def over(state: str, reason: str) -> TrackerProblem:
-    """The topology is not there any more, which was not asked for."""
+    """The topology has disappeared without a request."""
     how = "has failed" if state == TopologyState.FAILED else "was lost"
     return TrackerProblem(
         kind=ProblemKind.OVER,
@@ -76,7 +77,7 @@ def over(state: str, reason: str) -> TrackerProblem:
 
 
 def summary(stats: TopologyStats, at: float | None = None) -> str:
-    """The sentence on top: the worst finding, or that there is none."""
+    """The headline: the worst problem, or a statement of health."""
     found = problems(stats, at)
     if found:
         return found[0].sentence
@@ -114,7 +115,7 @@ def _cannot_start(stats: TopologyStats) -> Iterator[TrackerProblem]:
 
 
 def _down(stats: TopologyStats) -> Iterator[TrackerProblem]:
-    """Instances that have not reported lately; of a topology that runs."""
+    """Instances of a running topology without recent reports."""
     is_over = stats.state not in (TopologyState.RUNNING, TopologyState.PAUSED)
     if is_over or stats.phase != Phase.RUNNING or not stats.epoch:
         return
@@ -244,7 +245,8 @@ def _failing(stats: TopologyStats) -> Iterator[TrackerProblem]:
 
 
 def _failing_tuples(name: str, component: ComponentStats, when: str) -> Iterator[TrackerProblem]:
-    """Of a bolt. One that acks nothing, and fails some, has executed more than both."""
+    """Processed tuples of a bolt. A bolt without acks and with failures has executed more than
+    both."""
     counts = component if component.recent is None else component.recent
     done = max(counts.executed, counts.acked + counts.failed)
     if counts.failed and counts.failed >= FAILED_SHARE * done:

@@ -1,4 +1,4 @@
-"""Looks at one topology: its nodes in the state store, and the stats of its master."""
+"""Reads one topology: its nodes in the state store, and its master's statistics."""
 
 import threading
 import time
@@ -29,7 +29,7 @@ from heron_tracker.model.snapshot import Nodes, TopologySnapshot, ended_snapshot
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """To a master, at the address that it had."""
+    """Connection to a master at its known address."""
 
     master: Any
     keys: Any
@@ -54,12 +54,13 @@ class TrackerReader:
         self._lock = threading.Lock()
 
     def find(self) -> list[str]:
-        """The topologies that there are, and those that have failed or were lost lately."""
+        """The existing topologies, and topologies failed or lost lately."""
         names = self._store.children("/topologies")
         return [*names, *self._ended.find(names)]
 
     def read(self, name: str) -> TopologySnapshot:
-        """What is known of one; without stats, and with the reason, if its master does not say."""
+        """Snapshot of a topology; without statistics, but with the reason, if its master does
+        not answer."""
         if (outcome := self._ended.outcome(name)) is not None:
             return ended_snapshot(name, outcome)
         nodes = Nodes(
@@ -93,13 +94,13 @@ class TrackerReader:
     def query(
         self, name: str, command: str, arguments: dict[str, Any], wait_secs: float
     ) -> dict[str, Any]:
-        """As `ask`, for what may take seconds: over a connection of its own, so that nothing else
-        waits for it."""
+        """Like `ask`, for slow commands: on a separate connection, so that other queries do not
+        wait."""
         with MasterClient(self._store, name, self._context) as client:
             return client.ask(command, arguments, wait_secs)
 
     def _get(self, path: str) -> Any:
-        """None for a node that is no JSON; that of a store that cannot be reached is an error."""
+        """None for a node with invalid JSON; an unreachable store is an error."""
         try:
             return self._store.get(path)
         except StateStoreError as error:
@@ -121,14 +122,14 @@ class TrackerReader:
         return connection
 
     def forget(self, name: str) -> None:
-        """The topology has gone; a question to it that is under way comes to its end first."""
+        """The topology is gone; a query in progress finishes first."""
         with self._lock:
             known = self._connections.pop(name, None)
         if known is not None:
             _close(known)
 
     def close(self) -> None:
-        """Let the sockets go; nobody may be asking any more."""
+        """Close the sockets; no query may be in progress."""
         self._context.destroy(linger=0)
 
 

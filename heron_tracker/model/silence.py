@@ -1,7 +1,7 @@
-"""What one does not see: spouts without data, held watermarks, numbers that are left out. Pure.
+"""Invisible problems: spouts without data, delayed watermarks, omitted metrics. Pure.
 
-A silent spout may have nothing to emit, and a watermark that waits for it is right to wait: both
-are the last of all findings, and say since when.
+A silent spout may have no data, and a watermark that waits for the spout is correct: both are
+listed last, with their start time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,8 @@ BLOCKED_SECS = 30.0
 
 
 def silence(stats: TopologyStats) -> Iterator[TrackerProblem]:
-    """Spouts without data, and the source that the slowest watermark waits for; while it runs."""
+    """Spouts without data, and the source that delays the slowest watermark, of a running
+    topology."""
     if stats.state != TopologyState.RUNNING or stats.phase != Phase.RUNNING:
         return
     yield from _silent_spouts(stats)
@@ -43,8 +44,8 @@ def silence(stats: TopologyStats) -> Iterator[TrackerProblem]:
 
 
 def _silent_spouts(stats: TopologyStats) -> Iterator[TrackerProblem]:
-    """Those that nothing else explains: back-pressure, a stuck call and a dead process are named by
-    themselves."""
+    """Silent spouts without another explanation: back-pressure, a stuck call and a dead process
+    have their own problems."""
     explained = {component_of(name) for name in stats.stuck}
     explained |= {each.component for each in stats.paused.values() if each.causes}
     bolts = [each.component for each in unsettled(stats)]
@@ -91,7 +92,7 @@ _LEFT_OUT = {
 
 
 def unseen_metrics(stats: TopologyStats) -> Iterator[TrackerProblem]:
-    """Numbers that user code registered and that no time series has."""
+    """User metrics without a time series."""
     series = user_series(stats.components)
     for (component, reason), number in series.left_out.items():
         if reason not in _LEFT_OUT:

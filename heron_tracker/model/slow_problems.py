@@ -17,18 +17,18 @@ from heron_core.stats import BUSY_SHARE, ComponentStats, InstanceStats, Topology
 from heron_tracker.model.tracker_problem import ProblemKind, TrackerProblem
 
 SKEW_BUSY = 0.7
-"""Below this share of its time the busiest instance holds nobody up, skewed or not."""
+"""Utilisation of the busiest instance below which skew is not reported."""
 HOT_SHARE = 0.2
 """A key with less of a component's input is not what keeps an instance busy."""
 HOT_SHARE_ALONE = 0.6
-"""With one instance: the others of its keys are less than half of the work that is left."""
+"""Share of a hot instance's work due to one key: other keys are less than half of the rest."""
 DELAY_SECS = 1.0
 """A queue that takes longer is too long: the target of back-pressure."""
 
 
 def slow(stats: TopologyStats) -> Iterator[TrackerProblem]:
-    """Bolts that cannot keep up: one instance of it (skewed), or all (a bottleneck). One that is
-    itself held back by another is only on the way to the cause."""
+    """Overloaded bolts: one instance (skew) or all instances (bottleneck). A bolt blocked by
+    back-pressure is not a cause itself."""
     paused_by = _paused_shares(stats)
     blocked = _blocked_components(stats)
     for name, component in stats.components.items():
@@ -57,8 +57,8 @@ def _names_of(component: str, stats: TopologyStats) -> set[str]:
 
 
 def _paused_shares(stats: TopologyStats) -> Mapping[str, float]:
-    """Component that makes others wait now -> the greatest share of its time that one of them was
-    paused."""
+    """Component that causes back-pressure now -> largest paused share of time among the
+    instances paused by it."""
     found: dict[str, float] = {}
     for pauses in stats.paused.values():
         for cause in pauses.because_of:
@@ -96,7 +96,7 @@ def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> TrackerPro
     if component.instances > 1 and hot.share < SKEWED / component.instances:
         return None
     if component.instances == 1 and hot.share < HOT_SHARE_ALONE:
-        return None  # others can still be taken off it
+        return None  # other keys can still be moved away
     return TrackerProblem(
         kind=ProblemKind.SKEWED,
         component=name,
@@ -110,7 +110,7 @@ def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> TrackerPro
 
 
 def _skew(name: str, rows: Sequence[InstanceStats], is_cause: bool) -> TrackerProblem | None:
-    """If one instance has far more than its share of the work, more instances do not help it."""
+    """With strong skew, more instances do not help."""
     total = sum(row.executed_per_sec for row in rows)
     if len(rows) < 2 or total <= 0:
         return None
@@ -184,10 +184,10 @@ def instances_needed(
     paused_share: float,
     utilization: float,
 ) -> int:
-    """So many instances would be so busy with what is to come.
+    """Utilisation with the given number of instances under the expected load.
 
-    What comes while senders are paused for a share of their time is that much less than what they
-    have.
+    Input is reduced by the paused share of its senders' time, and grows accordingly without
+    pauses.
     """
     work = sum(row.capacity for row in rows) if rows else component.capacity * component.instances
     demand = Demand(shared=unthrottled(work, paused_share), fixed=0.0)

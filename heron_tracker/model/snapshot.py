@@ -1,4 +1,4 @@
-"""What is known of one topology at one moment: its nodes in the state store, its master's stats."""
+"""Snapshot of one topology: its nodes in the state store, its master's statistics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,9 +40,9 @@ class TopologySnapshot:
 
     name: str
     spec: TopologySpec | None = None
-    """None if its node is malformed."""
+    """None for a malformed node."""
     packing: PackingPlan
-    """Without containers if there is none yet."""
+    """Without containers before the first plan."""
     physical: PhysicalPlan | None = None
     execution: Mapping[str, Any] = field(default_factory=dict)
     """state, reason, submitted_at, host, user, logs"""
@@ -51,24 +51,24 @@ class TopologySnapshot:
     master: Mapping[str, Any] = field(default_factory=dict)
     """address, host, pid"""
     alive: bool = True
-    """Whether its scheduler lives, as far as one can see from here."""
+    """Whether its scheduler is alive, as far as visible locally."""
     stats: TopologyStats | None = None
     """With the instances of all components; None if its master has not answered lately."""
     stats_at: float = 0.0
     """When they came, in seconds since 1970."""
     trouble: str = ""
-    """Why something of it is not known, in one line."""
+    """Reason for missing data, in one line."""
     has_ended: bool = False
-    """It is not there any more: `execution` is the record of its end."""
+    """The topology is gone: `execution` is the record of its end."""
 
     @property
     def cluster(self) -> str:
-        """The cluster it was submitted to; "local" for this machine."""
+        """Target cluster of the submission; "local" for the local machine."""
         return str(self.scheduler.get("cluster") or LOCAL_CLUSTER)
 
     @property
     def role(self) -> str:
-        """Heron's word for the user who submitted it."""
+        """Heron's term for the submitting user."""
         return str(self.execution.get("user") or UNKNOWN)
 
     @property
@@ -80,7 +80,7 @@ class TopologySnapshot:
 
     @property
     def host(self) -> str:
-        """Where it was submitted."""
+        """Target environment of the submission."""
         return str(self.execution.get("host") or UNKNOWN)
 
     @property
@@ -94,7 +94,7 @@ class TopologySnapshot:
 
     @property
     def submitted_secs(self) -> int:
-        """When it was submitted, in seconds since 1970; 0 if nobody knows."""
+        """Time of the submission, in seconds since 1970; 0 if unknown."""
         try:
             return int(datetime.fromisoformat(str(self.execution["submitted_at"])).timestamp())
         except (KeyError, ValueError, OverflowError, OSError):
@@ -127,7 +127,7 @@ class TopologySnapshot:
 
 
 def ended_snapshot(name: str, outcome: Mapping[str, Any]) -> TopologySnapshot:
-    """What is known of a topology that has ended: the record of its end."""
+    """Snapshot of an ended topology: the record of its end."""
     return TopologySnapshot(
         name=name,
         packing=PackingPlan(name, ()),
@@ -139,7 +139,7 @@ def ended_snapshot(name: str, outcome: Mapping[str, Any]) -> TopologySnapshot:
 
 
 def snapshot_of(name: str, nodes: Nodes, alive: bool) -> TopologySnapshot:
-    """What the nodes say, without stats; a malformed one is named in `trouble`."""
+    """Snapshot of the nodes, without statistics; `trouble` names a malformed node."""
     troubles: list[str] = []
     packing = _read("packing plan", packing_from_json, nodes.packing, troubles)
     submitted = _read("topology", topology_from_json, nodes.topology, troubles)
@@ -164,7 +164,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _read(what: str, read: Any, value: Any, troubles: list[str]) -> Any:
-    """None for no node, and for a malformed one, which goes into `troubles`."""
+    """None for a missing node, and for a malformed node, which is added to `troubles`."""
     if value is None:
         return None
     try:

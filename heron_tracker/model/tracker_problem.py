@@ -1,4 +1,4 @@
-"""One finding about a topology: what is wrong, and what would help."""
+"""One problem of a topology, with its remedy."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -34,7 +34,7 @@ RANKS = {kind: rank for rank, kind in enumerate(ProblemKind)}
 
 
 class ProblemCause(NamedTuple):
-    """What problems have in common that are one series of Prometheus."""
+    """Common part of problems in one Prometheus series."""
 
     kind: str
     component: str = ""
@@ -44,20 +44,20 @@ class ProblemCause(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackerProblem:
-    """One finding."""
+    """One problem."""
 
     kind: ProblemKind
     component: str
     """Empty for the whole topology."""
     instance: str = ""
-    """component[index], if it is about one."""
+    """component[index], for a problem of an instance."""
     what: str
-    """What is wrong, in one clause."""
+    """The problem, in one clause."""
     remedy: str
-    """What would help, in one clause."""
+    """The remedy, in one clause."""
     cause: str = ""
-    """What brought it about, as a label of a metric: a few words that stay while it lasts, without
-    numbers (`label`), as each value is a series of Prometheus."""
+    """The cause, as a label of a metric: a few constant words without numbers (`label`), because
+    each value is a series of Prometheus."""
     weight: float = 0.0
     """Of two of a kind the heavier one is named first."""
 
@@ -68,12 +68,12 @@ class TrackerProblem:
 
     @property
     def label(self) -> ProblemCause:
-        """The series that counts it."""
+        """The series that counts the problem."""
         return ProblemCause(self.kind.value, self.component, self.cause)
 
     @property
     def key(self) -> tuple[str, str]:
-        """What stays the same while it lasts."""
+        """Identity of the problem over time."""
         return (self.kind.value, self.instance or self.component)
 
 

@@ -44,27 +44,27 @@ from heronpy_compat.streamparse.thrift import (
 
 ALL_TIME = ":all-time"
 STORM_VERSION = "2.0.0"
-"""Whose interface this is, as clients ask by it what they may call."""
+"""Interface version, by which clients determine available calls."""
 SECONDS_MAX = 2**31 - 1
 RUNNER = "streamparse_run"
 NO_ERRORS, ONE_ERROR = 1, 2
 
 
 def nimbus_version() -> str:
-    """What clients compare: Storm's number, with ours behind it (PEP 440)."""
+    """Version compared by clients: Storm's number followed by heronpy's (PEP 440)."""
     return f"{STORM_VERSION}+heronpy.{version_of_heronpy()}"
 
 
 def nimbus_summary(host: str, port: int, uptime_secs: float) -> NimbusSummary:
-    """This Nimbus, which is the only one."""
+    """Summary of the only Nimbus."""
     return NimbusSummary(host, port, _seconds(uptime_secs), True, nimbus_version())
 
 
 def cluster_summary(
     snapshots: Sequence[TopologySnapshot], nimbus: NimbusSummary, here: str, now: float
 ) -> ClusterSummary:
-    """All of it. The machine `here` always counts as a supervisor: sparse makes as many workers and
-    ackers as there are supervisors, and none of them would mean a topology without acks."""
+    """Summary of the cluster. The machine `here` always counts as a supervisor: sparse creates
+    as many workers and ackers as supervisors exist, and zero would disable acks."""
     containers: dict[str, list[float]] = {here: []}
     for snapshot in snapshots:
         for container in snapshot.packing.containers:
@@ -86,7 +86,7 @@ def cluster_summary(
 
 
 def topology_summary(snapshot: TopologySnapshot, now: float) -> TopologySummary:
-    """One line of the list."""
+    """One row of the list."""
     tasks = len(snapshot.packing.instances)
     return TopologySummary(
         id=snapshot.id,
@@ -102,8 +102,8 @@ def topology_summary(snapshot: TopologySnapshot, now: float) -> TopologySummary:
 
 
 def topology_info(snapshot: TopologySnapshot, now: float, errors: int | None) -> TopologyInfo:
-    """One topology; `errors`: which of them are wanted (NumErrorsChoice). One is known of each
-    component, the newest, and not when it was."""
+    """One topology; `errors`: requested errors (NumErrorsChoice). Only the newest error of each
+    component is known, without its time."""
     specs = snapshot.spec.by_name if snapshot.spec is not None else {}
     return TopologyInfo(
         id=snapshot.id,
@@ -189,15 +189,14 @@ def _mean(stats: ComponentStats | None, kind: str) -> float:
 
 
 def topology_config(snapshot: TopologySnapshot) -> str:
-    """As JSON, without what sounds secret."""
+    """As JSON, without keys that look like secrets."""
     config = shown_config(snapshot.spec.config) if snapshot.spec is not None else {}
     names = {"topology.name": snapshot.name, "storm.id": snapshot.id}
     return json.dumps({**config, **names}, default=str)
 
 
 def user_topology(spec: TopologySpec) -> StormTopology:
-    """A topology that did not come by Thrift. A component is a class, which streamparse's word
-    for it runs."""
+    """A topology submitted without Thrift. Components are classes, run by streamparse's command."""
     return StormTopology(
         spouts={each.name: _spout(each) for each in spec.components if each.is_spout},
         bolts={each.name: _bolt(each) for each in spec.components if not each.is_spout},

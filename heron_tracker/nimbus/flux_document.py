@@ -1,7 +1,7 @@
-"""From the StormTopology of a submission to the Flux document that runs as this topology: pure.
+"""From the StormTopology of a submission to a Flux document of the topology: pure.
 
-Flux says all that Thrift says of components, streams and groupings, so a topology that comes by
-Thrift is checked and started as one that is in a file.
+Flux expresses all of Thrift's components, streams and groupings, so a topology submitted by
+Thrift is checked and started like a topology file.
 """
 
 import json
@@ -34,7 +34,7 @@ _NOT_HERE = {
     "dependency_jars": "dependency jars, which are Java classes",
     "dependency_artifacts": "dependency artifacts, which are Java classes",
 }
-"""Field of a StormTopology -> what it has that nothing here can run."""
+"""Field of a StormTopology -> unsupported feature."""
 
 
 def flux_document(name: str, topology: StormTopology, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def flux_document(name: str, topology: StormTopology, config: Mapping[str, Any])
 
 
 def parse_config(text: str | None) -> dict[str, Any]:
-    """The config that comes as JSON; TopologyError if it is none."""
+    """The config sent as JSON; TopologyError if invalid."""
     try:
         config = json.loads(text or "{}")
     except (ValueError, RecursionError):
@@ -70,7 +70,7 @@ def parse_config(text: str | None) -> dict[str, Any]:
 
 
 def config_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Without nulls, which say that a key is not set, and without what sparse notes for itself."""
+    """Without nulls, which mean unset keys, and without sparse's own notes."""
     return {
         key: value for key, value in config.items() if value is not None and key not in PREPARATION
     }
@@ -152,13 +152,13 @@ def _command(name: str, shell: Any) -> list[str]:
 
 
 def _java(java: Any) -> dict[str, Any]:
-    """A class by its name: Flux knows those that have an equivalent in Python, or are Python."""
+    """A class by name: Flux supports Python classes, and classes with a Python equivalent."""
     values = [argument(each) for each in java.args_list or ()]
     return {"className": java.full_class_name or "", "constructorArgs": values}
 
 
 def argument(given: Struct) -> Any:
-    """What is in a JavaObjectArg: the one field that is set."""
+    """Value of a JavaObjectArg: its only field set."""
     return next((value for value in vars(given).values() if value is not None), None)
 
 

@@ -40,7 +40,7 @@ IDLE_SECS = 600.0
 FRAME_SECS = 60.0
 """For a frame that has begun, and for an answer to be taken."""
 LEAVE_SECS = 2.0
-"""For a client that is none to read why."""
+"""Answer for an unauthorised client."""
 ROOT = 0
 
 log = logging.getLogger("nimbus")
@@ -48,7 +48,7 @@ log = logging.getLogger("nimbus")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NimbusOptions:
-    """Where Nimbus listens, what it takes, and how topologies are started."""
+    """Address, limits and start command of Nimbus."""
 
     host: str = "127.0.0.1"
     port: int = 6627
@@ -88,7 +88,7 @@ def serve(
 
 
 def check_address(host: str) -> None:
-    """UsageError for an address that other machines reach."""
+    """UsageError for an address reachable from other machines."""
     if not is_loopback(host):
         raise UsageError(
             f"--host {host} lets others in, and a client of Storm's Thrift interface does not say"
@@ -98,7 +98,7 @@ def check_address(host: str) -> None:
 
 
 class NimbusServer:
-    """Takes connections and answers their calls, one after the other on each."""
+    """Accepts connections and answers their calls, one at a time per connection."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class NimbusServer:
             self._free.release()
 
     def _refused_user(self, client: socket.socket, port: int) -> str:
-        """Why the client may call nothing; empty if it may."""
+        """Reason why the client may not call; empty if permitted."""
         users = peer_users(port, client.getsockname()[1])
         if users is None or (users and users <= self._users):
             return ""

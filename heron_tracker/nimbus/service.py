@@ -35,20 +35,20 @@ from heronpy_compat.streamparse.thrift import StormTopology, TopologyInitialStat
 log = logging.getLogger("nimbus")
 
 READERS = 8
-"""Topologies that are looked at at once: a master that hangs holds one up for ANSWER_SECS."""
+"""Topologies queried concurrently: a hanging master blocks one thread for ANSWER_SECS."""
 ANSWER_SECS = 1.0
 KILL_WAIT_SECS = 30
-"""Storm waits for topology.message.timeout.secs, and its default is this."""
+"""Storm waits for topology.message.timeout.secs; the value is its default."""
 
 
 class TopologyLookup(Protocol):
     """Where topologies are looked up: TrackerReader, but for tests."""
 
     def find(self) -> list[str]:
-        """The names of those there are."""
+        """Names of the existing topologies."""
 
     def read(self, name: str) -> TopologySnapshot:
-        """One of them, as it is now."""
+        """Current snapshot of a topology."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +90,14 @@ class NimbusService:
         return [each for each in found if each.spec is not None or each.trouble]
 
     def named(self, name: str | None) -> TopologySnapshot:
-        """One topology; NotAliveException if there is none."""
+        """One topology; NotAliveException for an unknown name."""
         if not name or "/" in name or self.store.get(topology_path(name)) is None:
             known = ", ".join(self.reader.find()) or "none"
             raise NotAliveException(f"no topology called {shown(name)} is running ({known})")
         return self.reader.read(name)
 
     def by_id(self, topology_id: str | None) -> TopologySnapshot:
-        """The topology with Storm's id, which is its name and when it was submitted."""
+        """The topology with Storm's id: its name and submission time."""
         name, _, number = (topology_id or "").rpartition("-")
         for candidate in (topology_id or "", name if number.isdecimal() else ""):
             if candidate in self.reader.find():
@@ -107,12 +107,12 @@ class NimbusService:
         raise NotAliveException(f"no topology with the id {shown(topology_id)} is running")
 
     def nimbus(self) -> NimbusSummary:
-        """This process, to its clients."""
+        """The process as seen by its clients."""
         return answers.nimbus_summary(*self.address, time.time() - self.started_at)
 
 
 def _as_storm(call: ThriftCall, error: Exception) -> Exception:
-    """As the exception that a client of Storm expects of this."""
+    """As the exception expected by Storm's clients."""
     declared = METHODS[call.method].throws
     if isinstance(error, (TopologyError, BadRequest)) and InvalidTopologyException in declared:
         return InvalidTopologyException(str(error))
@@ -178,7 +178,7 @@ def _is_allowed(service: NimbusService, given: Mapping[str, Any]) -> bool:
 
 
 def _nimbus_conf(service: NimbusService, given: Mapping[str, Any]) -> str:
-    """What sparse reads of it is storm.log.dir: below it are a topology's logs, on this machine."""
+    """sparse reads storm.log.dir from the answer: the folder of topologies' logs on the machine."""
     host, port = service.address
     return json.dumps(
         {

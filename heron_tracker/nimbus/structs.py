@@ -30,7 +30,7 @@ class SupervisorSummary(Struct):
 
 
 class NimbusSummary(Struct):
-    """A Nimbus: this one."""
+    """A Nimbus: the local process."""
 
     FIELDS = struct_fields(
         (1, "host", STRING),
@@ -79,7 +79,7 @@ class SpoutStats(Struct):
 
 
 class ExecutorSpecificStats(Struct):
-    """The field that is set tells which."""
+    """The field set determines the kind."""
 
     FIELDS = struct_fields((1, "bolt", BoltStats), (2, "spout", SpoutStats))
 
@@ -131,13 +131,13 @@ class TopologyInfo(Struct):
 
 
 class GetInfoOptions(Struct):
-    """Which errors are wanted: all (0), none (1), or one of each component (2)."""
+    """Requested errors: all (0), none (1), or one per component (2)."""
 
     FIELDS = struct_fields((1, "num_err_choice", I32))
 
 
 class RebalanceOptions(Struct):
-    """What a rebalance changes."""
+    """Changes of a rebalance."""
 
     FIELDS = struct_fields(
         (1, "wait_secs", I32), (2, "num_workers", I32), (3, "num_executors", MapOf(STRING, I32))
@@ -145,12 +145,12 @@ class RebalanceOptions(Struct):
 
 
 class AlreadyAliveException(StormException):
-    """A topology of this name runs."""
+    """A topology of the name is already running."""
 
 
 class NotAliveException(StormException):
-    """There is none of this name or id."""
+    """Unknown name or id."""
 
 
 class InvalidTopologyException(StormException):
-    """The topology, its name or a request about it makes no sense."""
+    """An invalid topology, name or request."""

@@ -40,7 +40,7 @@ FLUX_FILE, THRIFT_FILE, LOG_FILE = "flux.yaml", "submitted.thrift", "submit.log"
 
 @dataclass(frozen=True, slots=True)
 class WantedTopology:
-    """What a client submits."""
+    """A client's submission."""
 
     name: str
     topology: StormTopology
@@ -50,7 +50,7 @@ class WantedTopology:
 
 
 class TopologyFolders:
-    """The code of the topologies of one state store, which one Nimbus alone may change."""
+    """Code of the topologies of one state store, changed by a single Nimbus only."""
 
     def __init__(self, home: str, store_url: str) -> None:
         number = hashlib.sha256(store_url.encode()).hexdigest()[:12]
@@ -73,7 +73,7 @@ class TopologyFolders:
         return os.path.join(self.path, "uploads")
 
     def of_topology(self, name: str) -> str | None:
-        """The newest folder of a topology; None if none was submitted here."""
+        """The newest folder of a topology; None if not submitted here."""
         return max(self._all().get(name, ()), default=None)
 
     def make(self, name: str) -> str:
@@ -83,7 +83,7 @@ class TopologyFolders:
         return folder
 
     def sweep(self, is_used: Callable[[str], bool]) -> None:
-        """Remove the code of topologies that have ended, and of earlier runs of others."""
+        """Remove the code of ended topologies, and of earlier runs."""
         for name, folders in self._all().items():
             keep = 1 if is_used(name) else 0
             for folder in sorted(folders)[: len(folders) - keep]:
@@ -106,7 +106,7 @@ class TopologyFolders:
 
 
 class Submissions:
-    """Those under way, and how they went."""
+    """Submissions in progress, and results."""
 
     def __init__(self, store: StateStore, folders: TopologyFolders, command: Sequence[str]) -> None:
         """`command`: `heronpy submit` with the options that say where topologies run."""
@@ -118,7 +118,7 @@ class Submissions:
         """Topologies that were registered, and then did not come up."""
 
     def problem_with(self, name: str) -> str:
-        """Why a topology cannot have this name; empty if it can."""
+        """Reason why a topology name is invalid; empty if valid."""
         return next(iter(topology_name_problems(name)), "") or self._in_use(name)
 
     def submit(self, wanted: WantedTopology) -> None:
@@ -137,12 +137,12 @@ class Submissions:
                 self._names.discard(name)
 
     def sweep(self) -> None:
-        """Remove code that is no longer used."""
+        """Remove unused code."""
         with self._lock:
             self._folders.sweep(lambda name: name in self._names or self._is_registered(name))
 
     def stored(self, name: str) -> StormTopology | None:
-        """The topology as it was submitted here; None for one that came in another way."""
+        """The topology as submitted here; None if submitted in a different way."""
         folder = self._folders.of_topology(name)
         if folder is None:
             return None
@@ -153,7 +153,7 @@ class Submissions:
             return StormTopology.read(Reader(file.read()))  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """Commands that wait for their topologies go on without us."""
+        """Stop waiting: commands in progress continue without the service."""
         for watcher in list(self._watchers):
             if watcher.is_alive():
                 log.warning("%s is still starting: `heronpy list` shows it", watcher.name)
@@ -221,7 +221,7 @@ def _write(folder: str, name: str, data: bytes) -> None:
 
 
 def _reason(path: str) -> str:
-    """The command's own line, without its name; the end of what it said if there is none."""
+    """The command's error line, without its name; else the end of its output."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             lines = file.read().strip().splitlines()

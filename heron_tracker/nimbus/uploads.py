@@ -1,7 +1,7 @@
-"""The archives that clients upload: bounded, in a private folder, removed when nobody uses them.
+"""Archives uploaded by clients: bounded, in a private folder, removed when unused.
 
-A location is the path of a file below that folder, as Storm's is on its machine. What a client
-names is looked up among the uploads of this process, and never opened as a path.
+A location is a file path below the folder, as Storm's locations are paths on its machine.
+Locations sent by clients are looked up among the process's uploads, and never opened as paths.
 """
 
 import os
@@ -31,7 +31,7 @@ DOWNLOADS_MAX = 16
 
 @dataclass(slots=True)
 class Upload:
-    """A file that grows until it is finished."""
+    """A file being uploaded."""
 
     path: str
     used_at: float

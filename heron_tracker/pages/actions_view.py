@@ -1,4 +1,4 @@
-"""What may be done to a topology from its page: names, questions, requests, progress."""
+"""Actions on a topology's page: names, confirmations, requests, progress."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ WAIT_SECS = 5
 
 
 class Action(StrEnum):
-    """What a button does."""
+    """Effect of a button."""
 
     ACTIVATE = "Activate"
     DEACTIVATE = "Deactivate"
@@ -38,7 +38,7 @@ QUESTIONS: Mapping[Action, str] = {
     Action.SAVEPOINT: "Keep the state of {name} in a savepoint, then end it?",
     Action.KILL: "End {name}? What is in flight has {secs} s to be processed.",
 }
-"""Asked once before anything happens."""
+"""Confirmation, shown once before the action."""
 KINDS: Mapping[Action, OperationKind] = {
     Action.ACTIVATE: OperationKind.ACTIVATE,
     Action.DEACTIVATE: OperationKind.DEACTIVATE,
@@ -61,7 +61,7 @@ class RequestProgress:
 
 
 def available(snapshot: TopologySnapshot) -> tuple[Action, ...]:
-    """What makes sense for a topology in its present state."""
+    """Actions available in the topology's state."""
     is_paused = snapshot.state == TopologyState.PAUSED
     found = [Action.ACTIVATE if is_paused else Action.DEACTIVATE, Action.RESCALE, Action.RESTART]
     if snapshot.stats is not None and snapshot.stats.checkpoints is not None:
@@ -70,7 +70,7 @@ def available(snapshot: TopologySnapshot) -> tuple[Action, ...]:
 
 
 def question(action: Action, snapshot: TopologySnapshot) -> str:
-    """What is asked before it is done."""
+    """Text of the confirmation."""
     return QUESTIONS[action].format(name=snapshot.name, secs=WAIT_SECS)
 
 
@@ -117,7 +117,7 @@ def arguments_of(
 
 
 def progress(number: int, operation: Operation | None, name: str) -> RequestProgress:
-    """Of a request that was left from this page; None for one that is gone with its topology."""
+    """State of a request stored from the page; None if removed with its topology."""
     if operation is None:
         return RequestProgress(f"request {number} is carried out: {name} has ended", True, False)
     return RequestProgress(

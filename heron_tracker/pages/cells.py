@@ -1,4 +1,4 @@
-"""Tables as values: what a cell says, where it leads, how it stands out."""
+"""Tables as values: text, link and style of cells."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ class PageColumn:
 
 @dataclass(frozen=True, slots=True)
 class PageCell:
-    """One cell: `value` is what it is sorted by."""
+    """One cell: `value` is the sort key."""
 
     value: float | str
     text: str = ""
@@ -52,7 +52,7 @@ class PageCell:
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """One row: `key` stays the same while the table is shown."""
+    """One row: `key` is constant while the table is shown."""
 
     key: str
     cells: Mapping[str, PageCell]

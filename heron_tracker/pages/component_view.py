@@ -60,7 +60,7 @@ TRACEBACK_CHARACTERS_MAX = 8000
 
 @dataclass(frozen=True, slots=True)
 class ComponentPage:
-    """What it shows."""
+    """Content of the page."""
 
     sentence: str
     tone: str
@@ -103,7 +103,7 @@ def _summary(stats: ComponentStats, own: Found, now: float) -> list[tuple[str, s
 def tasks_table(
     snapshot: TopologySnapshot, rows: Sequence[InstanceStats], is_spout: bool
 ) -> PageTable:
-    """The tasks side by side: who does more than an even share stands out."""
+    """The tasks in comparison: tasks above an even share are highlighted."""
     work = {each.task: _work(each, is_spout) for each in rows}
     total = sum(work.values())
     return PageTable(
@@ -165,7 +165,7 @@ def _state(snapshot: TopologySnapshot, instance: InstanceStats) -> PageCell:
 
 
 def latencies_table(stats: ComponentStats) -> PageTable:
-    """What was measured of its tuples."""
+    """Measurements of the component's tuples."""
     latencies: Mapping[str, LatencyStats] = {
         "execute": stats.latency.execute,
         "process": stats.latency.process,

@@ -7,7 +7,7 @@ from html import escape
 WIDTH = 1200.0
 ROW = 18.0
 LEAST = 0.5
-"""What is narrower is left out, with all above it."""
+"""Narrower frames are left out, with all frames above."""
 CHARACTER = 6.7
 DEPTH_MAX = 80
 FORK = "fork_child ("
@@ -17,7 +17,7 @@ COLOURS = ("#f4a259", "#f2b36b", "#ee8e4a", "#f6c177", "#e98a5b", "#f0a97f")
 
 @dataclass(slots=True)
 class Frame:
-    """A function, called by the ones above it."""
+    """A function, called by the functions above."""
 
     name: str
     samples: int = 0
@@ -40,13 +40,13 @@ def tree_of(folded: str) -> Frame:
 
 
 def _own(frames: list[str]) -> list[str]:
-    """Without those below which the process was forked: they are its parents' and all the same."""
+    """Without the frames of the parent process before the fork, identical in all children."""
     forks = [at for at, name in enumerate(frames) if name.startswith(FORK)]
     return frames[forks[-1] + 1 :] if forks else frames
 
 
 def depth_of(frame: Frame) -> int:
-    """Rows that it needs."""
+    """Number of rows."""
     return 1 + max((depth_of(each) for each in frame.below.values()), default=0)
 
 

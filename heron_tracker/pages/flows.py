@@ -1,4 +1,4 @@
-"""What flows along each edge of a topology, and the path on which tuples take longest."""
+"""Flow along the edges of a topology, and the slowest path of tuples."""
 
 from collections.abc import Mapping
 
@@ -22,8 +22,8 @@ def edges_of(spec: TopologySpec) -> tuple[Edge, ...]:
 
 
 def flows(spec: TopologySpec, components: Mapping[str, ComponentStats]) -> dict[Edge, float]:
-    """edge -> about how many tuples a second: what its reader executes, divided over the readers'
-    sources by what these emit, since nobody counts edges apart."""
+    """edge -> estimated tuples per second: the reader's executed tuples, divided over its
+    sources by their output, because edges are not counted separately."""
     edges = edges_of(spec)
     rates: dict[Edge, float] = {}
     for source, target in edges:
@@ -41,7 +41,7 @@ def _emitted(components: Mapping[str, ComponentStats], name: str) -> float:
 
 
 def stay_ms(component: ComponentStats) -> float:
-    """How long a tuple is about in a component: what it waits, and what its work takes."""
+    """Time of a tuple in a component: queueing plus processing."""
     if component.type == "spout":
         return 0.0
     worked = component.latency.process.mean_ms or component.latency.execute.mean_ms or 0.0

@@ -31,8 +31,8 @@ def frame(
     tab: str | None = None,
     below: tuple[str, str] | None = None,
 ) -> Iterator[None]:
-    """The page's body: `topology` and `tab` say where one is, `below` the name and the
-    address of what is on this page."""
+    """The page's body: `topology` and `tab` are the current position, `below` the name and
+    address of the page."""
     ui.page_title(f"{title} · heronpy")
     ui.colors(primary=PRIMARY)
     with ui.header().classes("head"):
@@ -89,7 +89,7 @@ def _theme_button(request: Request) -> None:
 
 
 def _shortcuts(topology: str) -> None:
-    """o: all topologies; 1, 2, …: the pages of this one."""
+    """Keyboard shortcuts. o: all topologies; 1, 2, …: pages of the topology."""
 
     def pressed(event: events.KeyEventArguments) -> None:
         if not event.action.keydown or event.modifiers.ctrl or event.modifiers.alt:
@@ -106,7 +106,7 @@ def _shortcuts(topology: str) -> None:
 def keep_fresh(
     refresh: Callable[[], None] | Callable[[], Awaitable[None]], secs: float = FRESH_SECS
 ) -> None:
-    """Call `refresh` at once, and while somebody has the page open."""
+    """Call `refresh` at once, and while the page is open."""
     ui.timer(secs, refresh, immediate=True)
 
 
@@ -114,7 +114,7 @@ Value = TypeVar("Value")
 
 
 class ShownPart(Generic[Value]):
-    """A part of a page that is drawn again when what it shows has changed, else left alone."""
+    """A part of a page, redrawn only when its content has changed."""
 
     def __init__(self, draw: Callable[[Value], None]) -> None:
         self._draw = draw
@@ -122,7 +122,7 @@ class ShownPart(Generic[Value]):
         self._at = ui.element("div").classes("part")
 
     def show(self, value: Value) -> None:
-        """Draw it, unless it is there already."""
+        """Draw the part, unless unchanged."""
         if value == self._value:
             return
         self._value = value

@@ -56,9 +56,9 @@ class GraphNode:
     y: float
     size: float
     matter: str
-    """What is the matter with it: a kind of problem, paused, or nothing."""
+    """State of the component: a kind of problem, paused, or empty."""
     lines: tuple[str, ...]
-    """Below its name."""
+    """Text below the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class GraphEdge:
 
 @dataclass(frozen=True, slots=True)
 class GraphView:
-    """What is drawn."""
+    """Content of the drawing."""
 
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
@@ -93,7 +93,7 @@ class GraphView:
 
     @property
     def matters(self) -> tuple[str, ...]:
-        """What the colours in it mean, each once."""
+        """Legend of the colours used, each once."""
         return tuple(dict.fromkeys(each.matter for each in self.nodes))
 
 
@@ -176,7 +176,7 @@ def _throughput(component: ComponentStats) -> float:
 
 
 def _paused_by(stats: TopologyStats | None) -> dict[str, tuple[str, ...]]:
-    """component that is paused now -> the instances because of which."""
+    """component paused now -> instances that cause the pause."""
     causes_by_component: dict[str, dict[str, None]] = {}
     for each in stats.paused.values() if stats is not None else ():
         if each.because_of:

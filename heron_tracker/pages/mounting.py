@@ -1,7 +1,7 @@
-"""The pages beside the REST services: which requests are theirs, and NiceGUI loaded for the first.
+"""Pages in addition to the REST services: routing, and loading of NiceGUI on first use.
 
-NiceGUI takes a second to import, so the service begins without it. Where it is not installed the
-REST services work all the same, and a page says in one line how to get the pages.
+NiceGUI takes a second to import, so the service starts without it. If NiceGUI is not installed
+the REST services still work, and pages state in one line how to install it.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 CLOSE_POLICY = 1008
-"""Of a websocket that is refused."""
+"""Close code of a rejected websocket."""
 
 
 class WithPages:
-    """The application of the REST services, and the pages for what they do not answer."""
+    """The application of the REST services, with pages for all other paths."""
 
     def __init__(self, rest: Application, service: Service, refused: Refused) -> None:
         self._rest = rest
@@ -51,7 +51,7 @@ class WithPages:
             await (await self._loaded())(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """From the server's start to its end."""
+        """Lifetime of the server."""
         await receive()
         await send({"type": "lifespan.startup.complete"})
         await receive()
@@ -59,7 +59,7 @@ class WithPages:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _loaded(self) -> FastAPI:
-        """The pages, which are imported in a thread: nobody waits but the first who wants one."""
+        """The pages, imported in a thread: only the first page request waits."""
         async with self._loading:
             if self._pages is None:
                 site = await asyncio.to_thread(importlib.import_module, "heron_tracker.pages.site")

@@ -150,13 +150,13 @@ def standing(snapshot: TopologySnapshot, problems: Found) -> str:
 
 
 def throughput(stats: TopologyStats) -> float:
-    """Tuples that its bolts execute in a second; of one without bolts those that are emitted."""
+    """Tuples executed by the bolts per second; without bolts, tuples emitted."""
     bolts = [each.executed_per_sec for each in stats.components.values() if each.type == "bolt"]
     return sum(bolts) if bolts else sum(x.emitted_per_sec for x in stats.components.values())
 
 
 def lag_secs(stats: TopologyStats) -> float:
-    """How long the slowest component needs for what waits for it."""
+    """Processing time of the longest queue among the components."""
     return max((each.queue_secs for each in stats.components.values()), default=0.0)
 
 

@@ -7,11 +7,11 @@ from heron_tracker.model.history import Point
 from heron_tracker.model.tracker_problem import ProblemKind, TrackerProblem
 
 KINDS = frozenset({ProblemKind.BOTTLENECK, ProblemKind.SKEWED})
-"""Problems that the history shows: somebody is busy nearly all the time."""
+"""Problems visible in the history: a task is busy nearly all the time."""
 SHARE = 0.8 * BUSY_SHARE
-"""In the mean of a point: at its beginning and between two bursts it is less."""
+"""Mean utilisation of a point: lower at its start and between bursts."""
 GAP_SECS = 60
-"""Without a point for longer nobody knows what was."""
+"""Longest gap between points that counts as continuous."""
 SERIES = "__capacity"
 
 

@@ -1,4 +1,4 @@
-"""A topology's page: the sentence, what is wrong, its components, what happened, what was asked."""
+"""A topology's page: headline, problems, components, events, requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ def topology_page(snapshot: TopologySnapshot, timed_problems: Found, now: float)
 
 
 def _since(found: Found, now: float) -> tuple[tuple[str, str], ...]:
-    """Of what the sentence says."""
+    """Severity of the headline."""
     return (("Since", since(found[0][1], now).removeprefix("since ")),) if found else ()
 
 
@@ -150,7 +150,7 @@ def _component_row(
 
 
 def busy_cell(capacity: float, counts: bool = True) -> PageCell:
-    """How busy somebody is; a spout always has something to do."""
+    """Utilisation of a component; a spout is always busy."""
     tone = WARNING if counts and capacity >= BUSY_SHARE else ""
     return PageCell(capacity, share(capacity), tone=tone, share=capacity)
 
@@ -171,7 +171,7 @@ def count_cell(count: int) -> PageCell:
 
 
 def events_table(snapshot: TopologySnapshot, operations: Mapping[int, Operation]) -> PageTable:
-    """What happened and what was asked for, the newest first."""
+    """Events and requests, the newest first."""
     rows = [
         (event.at, PageRow(
             f"event {event.at} {at}",
@@ -196,7 +196,7 @@ def _asked_at(operation: Operation) -> float:
 
 
 def operation_row(at: int, operation: Operation) -> PageRow:
-    """A request: who asked, and how far it has come."""
+    """A request: user and progress."""
     tones = {OperationState.DONE: GOOD, OperationState.FAILED: BAD}
     asked_at = _asked_at(operation)
     return PageRow(
@@ -213,6 +213,6 @@ def operation_row(at: int, operation: Operation) -> PageRow:
 
 
 def operation_text(operation: Operation) -> str:
-    """Who asked for what, and what has become of it."""
+    """User, operation and result of a request."""
     how = operation.reason or operation.progress or "; ".join(operation.notes)
     return f"asked by {operation.requester}" + (f": {how}" if how else "")

@@ -1,6 +1,6 @@
-"""What the pages of Storm's UI ask about the cluster: its configuration, Nimbus, owners, machines.
+"""Cluster data for the pages of Storm's UI: configuration, Nimbus, owners, machines.
 
-Nimbus is the service itself. A quota of an owner does not exist here, which Storm writes as N/A.
+Nimbus is the service itself. Quotas of owners are not supported and shown as N/A, as in Storm.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ def nimbus_summary(host: str, port: int, uptime_secs: float) -> Json:
 
 
 def owner_resources(snapshots: Sequence[TopologySnapshot]) -> Json:
-    """Who has submitted topologies."""
+    """Users with topologies."""
     return {
         "owners": [
             _owner(owner, of_owner) for owner, of_owner in sorted(_by_owner(snapshots).items())
@@ -59,7 +59,7 @@ def owner_resources(snapshots: Sequence[TopologySnapshot]) -> Json:
 
 
 def owner(snapshots: Sequence[TopologySnapshot], name: str, now: float) -> Json:
-    """One of them, with topologies; NotFound for a user without any."""
+    """One user with topologies; NotFound without topologies."""
     owners = _by_owner(snapshots)
     of_owner = owners.get(name)
     if of_owner is None:
@@ -99,7 +99,7 @@ def _owner(name: str, snapshots: Sequence[TopologySnapshot]) -> Json:
 
 
 def supervisor(snapshots: Sequence[TopologySnapshot], host: str, base_url: str) -> Json:
-    """One machine with its workers; NotFound for one without any. Its id is its name."""
+    """One machine with its workers; NotFound without workers. The id is the name."""
     known_machines = supervisor_summary(snapshots)["supervisors"]
     machines = [row for row in known_machines if row["host"] == host]
     if not machines:

@@ -17,12 +17,12 @@ STREAMS_A_ROW = 4
 
 
 def plain_stream(stream: str) -> str:
-    """Storm's name of a stream in HTML: letters, and a number that tells it from others."""
+    """Storm's HTML id of a stream: letters, and a distinguishing number."""
     return f"{re.sub('[^A-Za-z]', '_', stream)}{crc32(stream.encode())}"
 
 
 def stream_table(snapshot: TopologySnapshot) -> Json:
-    """Which streams there are; those that begin with __ are not shown at first."""
+    """The streams; names starting with __ are initially hidden."""
     names = sorted({stream for spec in _specs(snapshot) for stream in _names(spec)})
     cells = [
         {
@@ -37,7 +37,7 @@ def stream_table(snapshot: TopologySnapshot) -> Json:
 
 
 def graph(snapshot: TopologySnapshot) -> Json:
-    """component -> what it is, does and reads."""
+    """component -> kind, metrics and inputs."""
     components = snapshot.components
     return {
         each.name: _node(snapshot, each, components[each.name])

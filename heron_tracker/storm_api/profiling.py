@@ -39,13 +39,13 @@ def profiling_router(service: Service) -> APIRouter:
 
     @router.get(f"{PREFIX}/dumpprofile/{{host_port}}", tags=["Storm"])
     def dump(request: Request, topology_id: TopologyId, host_port: HostPort) -> Response:
-        """Keeps what was recorded so far; it goes on."""
+        """Store the recording so far; profiling continues."""
         snapshot = service.with_stats(service.by_id(topology_id))
         return _answer(_done(request, service.profilers.dump(snapshot, host_port)))
 
     @router.get(f"{PREFIX}/stop/{{host_port}}", tags=["Storm"])
     def stop(request: Request, topology_id: TopologyId, host_port: HostPort) -> Response:
-        """Keeps what was recorded, and ends it."""
+        """Store the recording and end profiling."""
         snapshot = service.with_stats(service.by_id(topology_id))
         return _answer(_done(request, service.profilers.stop(snapshot, host_port)))
 

@@ -37,7 +37,7 @@ def topology_resources(snapshot: TopologySnapshot) -> Json:
 
 
 def machine_resources(containers: Sequence[ContainerPlan]) -> Json:
-    """Of a supervisor: what it has is not known, and told as what is used."""
+    """Resources of a supervisor: the total is unknown, and reported as the used amount."""
     whole = total(containers)
     memory_mb, cpu = whole.ram_bytes / MEGABYTE, whole.cpu * 100
     return {"totalMem": memory_mb, "usedMem": memory_mb, "totalCpu": cpu, "usedCpu": cpu}

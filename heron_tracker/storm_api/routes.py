@@ -1,4 +1,4 @@
-"""Storm's UI REST below /api/v1, and what this project adds to it: problems."""
+"""Storm's UI REST below /api/v1, plus problems as an extension."""
 
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -70,12 +70,12 @@ def _add_summaries(router: APIRouter, service: Service) -> None:
 
     @router.get("/owner-resources", tags=["Storm"])
     def owner_resources() -> Response:
-        """Who has submitted topologies."""
+        """Users with topologies."""
         return _answer(cluster_views.owner_resources(service.all()))
 
     @router.get("/owner-resources/{owner}", tags=["Storm"])
     def owner(owner: TopologyId) -> Response:
-        """One of them, with topologies."""
+        """One user with topologies."""
         return _answer(cluster_views.owner(service.all(), owner, service.calendar()))
 
     @router.get("/supervisor", tags=["Storm"])
@@ -120,13 +120,13 @@ def _add_topology(router: APIRouter, service: Service) -> None:
 
     @router.get("/topology/{topology_id}/lag", tags=["Storm"])
     def lag(topology_id: TopologyId) -> Response:
-        """How far spouts are behind their Kafka: not told here, so there are none."""
+        """Kafka lag of spouts: not available, so the list is empty."""
         service.by_id(topology_id)
         return _answer({})
 
     @router.get("/topology/{topology_id}/logconfig", tags=["Storm"])
     def log_config(topology_id: TopologyId) -> Response:
-        """The levels of loggers that were changed while it runs: that cannot be done here."""
+        """Changed log levels of a running topology: not supported."""
         service.by_id(topology_id)
         return _answer({"namedLoggerLevels": {}})
 
@@ -187,12 +187,12 @@ def _add_actions(router: APIRouter, service: Service) -> None:
 
 
 def problems_router(service: Service) -> APIRouter:
-    """What holds topologies back, and what would help."""
+    """Problems of topologies, with remedies."""
     router = APIRouter(default_response_class=StormResponse)
 
     @router.get("/api/problems", tags=["Problems"])
     def problems(topology: Annotated[str | None, Query(max_length=1000)] = None) -> Response:
-        """Of one topology, or of all: those with problems come first."""
+        """Of one topology, or of all: topologies with problems first."""
         if topology is not None:
             return _answer(service.problems(service.topology(topology)))
         answers = [service.problems(snapshot) for snapshot in service.all()]

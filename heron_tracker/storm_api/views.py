@@ -95,7 +95,7 @@ def cluster_summary(snapshots: Sequence[TopologySnapshot], uptime_secs: float) -
 
 
 def hosts(snapshots: Sequence[TopologySnapshot]) -> dict[str, list[float]]:
-    """host -> for how long each of its containers is registered; 0 for one that is not."""
+    """host -> time since registration of each of its containers; 0 if not registered."""
     found: dict[str, list[float]] = {}
     for snapshot in snapshots:
         for container in snapshot.packing.containers:
@@ -156,7 +156,7 @@ def topology_summary(snapshots: Sequence[TopologySnapshot], now: float) -> Json:
 
 
 def topology(snapshot: TopologySnapshot, shown: Shown) -> Json:
-    """One topology: its components, and its sums in each window."""
+    """One topology: its components, and sums in each window."""
     specs = snapshot.spec.components if snapshot.spec is not None else ()
     known = [spec for spec in specs if spec.name in snapshot.components]
     rows = {spec.name: _row(snapshot, spec, shown) for spec in known}
@@ -284,7 +284,7 @@ def _latency_text(latency: LatencyStats | None) -> str:
 
 
 def component(snapshot: TopologySnapshot, name: str, shown: Shown) -> Json:
-    """One component with its instances; NotFound if there is no such one."""
+    """One component with its instances; NotFound if unknown."""
     spec = snapshot.spec.by_name.get(name) if snapshot.spec is not None else None
     if spec is None:
         names = snapshot.spec.by_name if snapshot.spec is not None else ()
@@ -340,8 +340,8 @@ def _errors(snapshot: TopologySnapshot, name: str, shown: Shown) -> list[Json]:
 
 
 def _input_stats(spec: ComponentSpec, stats: ComponentStats, total: Json) -> list[Json]:
-    """A row for each stream that it reads. What is not counted by stream (acks, latencies) stands
-    in the row of an only one, and is null in those of several."""
+    """A row per input stream. Metrics not counted by stream (acks, latencies) are in the row of
+    a single stream, and null for several streams."""
     if spec.is_spout:
         return []
     whole = {key: total[key] for key in ("executeLatency", "processLatency", "acked", "failed")}
@@ -362,7 +362,7 @@ def _input_stats(spec: ComponentSpec, stats: ComponentStats, total: Json) -> lis
 def _output_stats(
     snapshot: TopologySnapshot, spec: ComponentSpec, stats: ComponentStats, total: Json
 ) -> list[Json]:
-    """The same for the streams that it emits."""
+    """A row per output stream, with equal rules."""
     keys = ("completeLatency", "acked", "failed") if spec.is_spout else ()
     if len(spec.outputs) == 1:
         totals = {key: total[key] for key in ("emitted", "transferred", *keys)}
@@ -379,7 +379,7 @@ def _output_stats(
 
 
 def container_secs(snapshot: TopologySnapshot, container: int) -> float:
-    """Since when its stream manager is registered."""
+    """Registration time of its stream manager."""
     registered = snapshot.registered.get(container)
     return registered.secs if registered is not None else 0.0
 
