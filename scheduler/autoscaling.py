@@ -1,10 +1,10 @@
-"""Has the number of instances follow the load: asks the master for numbers, decides, and asks for
-an update as a person would, by a durable request.
+"""Autoscaling of a running topology: queries statistics of the master, decides, and requests
+updates like an operator, by a durable request.
 
-It is a part of the process that carries out operations (operation_runner.py), because that outlives
-a command and may use the state store. What is decided and when is pure (heron_core.algorithms.
-autoscale). Killed, it starts with an empty window; an update that it had asked for goes on, and the
-numbers of that time are not used.
+The module is a part of the process that carries out operations (operation_runner.py), because
+that process outlives commands and may use the state store. The decisions are pure
+(heron_core.algorithms. autoscale). After a kill, the window starts empty; a requested update
+continues, and statistics of the update's time are not used.
 """
 
 import logging
@@ -33,12 +33,12 @@ from heron_io.state_store.protocol import StateStore
 log = logging.getLogger("operations")
 
 ANSWER_SECS = 1.0
-"""For one question to the master: operations wait meanwhile."""
+"""Timeout of one query to the master: operations wait meanwhile."""
 
 
 @dataclass
 class Autoscaling:
-    """The autoscaler of one topology at work."""
+    """The active autoscaler of one topology."""
 
     topology: TopologySpec
     options: AutoscaleOptions
@@ -46,22 +46,22 @@ class Autoscaling:
     client: MasterClient
     requests: TopologyRequests
     has_capacity: bool
-    """Whether a container may get more instances than it had: here they are processes."""
+    """Whether a container may get more instances than before: local containers are processes."""
     idle_secs: Callable[[], float | None] = idle_core_secs
-    """How long this machine's cores have been idle, which matters if all instances are here."""
+    """Idle time of the machine's cores, relevant if all instances are local."""
     _scaler: Autoscaler | None = None
     _poll_at: float = 0.0
     _number: int | None = None
-    """Of the request that is under way."""
+    """Number of the current request."""
     _decision: Decision | None = None
-    """The last one."""
+    """The last request."""
     _pending_max: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._pending_max = pending_limits(self.topology)
 
     def poll(self, now: float) -> None:
-        """One look, if it is time. StateStoreError if the store does not answer."""
+        """Take one sample when due. StateStoreError without an answer of the store."""
         if self.options.mode is Mode.OFF or now < self._poll_at:
             return
         self._poll_at = now + self.options.interval_secs

@@ -1,8 +1,9 @@
-"""Which command carries out an operation on a topology that a cluster runs by itself.
+"""Commands that carry out operations on a topology run by a cluster itself.
 
-A request in the state store outlives its command, and says nothing of whether the command lives.
-So a command that carries out operations of a kind holds an ephemeral node meanwhile: a second one
-is refused and names the first, and a request without such a node is of a command that has ended.
+A request in the state store outlives its command, and does not show whether the command is
+alive. So a command that carries out operations of a kind has an ephemeral node meanwhile: a
+second command is rejected with the name of the first, and a request without a node belongs to an
+ended command.
 """
 
 import secrets
@@ -37,13 +38,13 @@ class Carrier(Struct, frozen=True):
     since: str
     """Local time with its offset, for people."""
     token: str = ""
-    """Different for each command: processes of two hosts of one name may have one number."""
+    """Unique per command: processes of two hosts with equal names may have equal pids."""
     started: str = ""
-    """When the process began, as its machine says it."""
+    """Start time of the process, as reported by its machine."""
 
     @property
     def is_dead(self) -> bool:
-        """Whether it has ended, as far as this machine can know."""
+        """Whether the process has ended, as far as visible locally."""
         is_here = self.host == socket.gethostname()
         return is_here and bool(self.started) and started_at(self.pid) != self.started
 
@@ -52,7 +53,7 @@ class Carrier(Struct, frozen=True):
 
 
 class CarrierClaim:
-    """What a command holds while it carries out operations of a kind."""
+    """Lock of a command on operations of a kind."""
 
     def __init__(self, store: StateStore, name: str, kind: OperationKind) -> None:
         self._store, self._name, self._kind = store, name, kind
@@ -79,7 +80,7 @@ class CarrierClaim:
             raise carried(self._store, self._name, self._kind) from None
 
     def end(self) -> None:
-        """The next command may begin. A node that cannot be removed goes with this process."""
+        """Release the lock. A node that cannot be removed disappears with the process."""
         with suppress(StateStoreError):
             if self._store.get(self._path) == self._node:
                 self._store.delete(self._path)
@@ -87,7 +88,7 @@ class CarrierClaim:
 
 @contextmanager
 def claiming(store: StateStore, name: str, kind: OperationKind) -> Iterator[CarrierClaim]:
-    """This command carries out operations of a kind; HeronError if another one does."""
+    """Take the lock on operations of a kind; HeronError if another command has the lock."""
     claim = CarrierClaim(store, name, kind)
     claim.begin()
     try:
@@ -97,7 +98,7 @@ def claiming(store: StateStore, name: str, kind: OperationKind) -> Iterator[Carr
 
 
 def carrier_of(store: StateStore, name: str, kind: OperationKind) -> Carrier | None:
-    """The command that carries out an operation now; None if there is none that lives."""
+    """The live command that carries out an operation, or None."""
     carrier = _stored(store, name, kind)
     return None if carrier is None or carrier.is_dead else carrier
 
@@ -111,7 +112,7 @@ def _is_of_dead(store: StateStore, name: str, kind: OperationKind) -> bool:
     try:
         carrier = _stored(store, name, kind)
     except ProtocolError:
-        return False  # the refusal says what to do about it
+        return False  # the error names the remedy
     return carrier is not None and carrier.is_dead
 
 

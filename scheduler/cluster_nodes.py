@@ -1,12 +1,13 @@
-"""The nodes of a topology that a cluster runs by itself: written again by its own containers.
+"""Nodes of a topology run by a cluster itself, restored by its own containers.
 
-Whoever submitted it has gone, so what that wrote (the topology, its keys, its scheduler's node) is
-remembered by processes that the cluster keeps alive: on YARN the application master, on Aurora the
-agent of each instance. What the topology master writes it looks after itself.
+The submitting command has ended, so its nodes (the topology, its keys, its scheduler's node) are
+remembered by processes that the cluster keeps alive: on YARN the application master, on Aurora
+the agent of each instance. The topology master maintains its own nodes.
 
-A node that is gone may mean two things. A state store that was emptied has another identity, or
-none: what is remembered is written again. In one that is what it was the topology was removed by a
-command, and nothing of it may come back: an agent may hear of that much later, behind a partition.
+A missing node has two possible causes. An emptied state store has a new identity, or none: the
+remembered nodes are restored. In a store with an unchanged identity a command has removed the
+topology, and nothing may be restored: an agent may detect the removal much later, after a
+partition.
 """
 
 import logging
@@ -26,7 +27,8 @@ from heron_io.state_store.protocol import StateStore
 log = logging.getLogger("scheduler")
 
 EMPTYING_SECS = 10.0
-"""Who empties a state store node by node may come to ours when it has a new identity already."""
+"""A client that empties a state store node by node may reach ours after the identity has
+changed."""
 
 
 class Found(Enum):
@@ -39,7 +41,7 @@ class Found(Enum):
 
 
 def identity_of(store: StateStore) -> str:
-    """The state store's own name, which is lost with its contents; given to one that has none."""
+    """Identity of the state store, lost with its contents; assigned if missing."""
     while True:
         node = store.get(IDENTITY_PATH)
         if isinstance(node, dict) and "id" in node:
@@ -51,7 +53,7 @@ def identity_of(store: StateStore) -> str:
 
 
 class ClusterNodes:
-    """What is remembered of one topology."""
+    """Remembered nodes of one topology."""
 
     def __init__(self, store: StateStore, name: str) -> None:
         """HeronError if the state store has no such topology."""
@@ -87,7 +89,7 @@ class ClusterNodes:
             self._identity, self._emptied_at = identity, now
         elif self._topology_path in missing and now > self._emptied_at + EMPTYING_SECS:
             return Found.REMOVED
-        self._code.write_again()  # before the topology: whoever finds that finds its code
+        self._code.write_again()  # before the topology: readers of the topology then find its code
         for path in missing:
             self._write(path)
         return Found.STANDING

@@ -1,8 +1,8 @@
-"""How large the containers of a topology are where all are alike, and stay as they were submitted.
+"""Sizes of a topology's containers if all are equal and fixed at the submission.
 
-Such a back end (Aurora, Spark on a cluster) says it in the scheduler's node. An update that needs
-a larger container is refused before it begins: an added one would be made like the others, and
-its processes killed when they need what the plan gives them.
+Such a back end (Aurora, Spark on a cluster) stores the size in the scheduler's node. An update
+that needs a larger container is rejected before its start: an added container would have the old
+size, and its processes would be killed when they use the plan's memory.
 """
 
 from collections.abc import Mapping

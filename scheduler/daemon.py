@@ -1,9 +1,9 @@
-"""The scheduler process of a topology: runs a back end's jobs, and starts again those that end.
+"""The scheduler process of a topology: runs a back end's jobs, and restarts ended jobs.
 
-In the foreground the scheduler ends with the command line that started it (its lifeline);
-detached, it lives on. Whatever ends it, it ends its jobs, removes the topology's nodes and sockets,
-and leaves logs, an outcome file, and what the next run of its name resumes from, unless it has
-ended or a person has killed it.
+In the foreground the scheduler ends with its command (its lifeline); detached, it continues. On
+any end, the scheduler ends its jobs, removes the topology's nodes and sockets, and leaves logs,
+an outcome file, and, unless the topology has ended or was killed by a user, state for the next
+run of its name.
 """
 
 import logging
@@ -77,7 +77,7 @@ def _endless() -> int:
 
 
 def _serve(submission: Submission, backend: Supervised, lifeline: int, sockets: str = "") -> int:
-    """`sockets`: the folder of a scheduler before this one; empty for the first one."""
+    """`sockets`: folder of the previous scheduler; empty for the first."""
     name = submission.topology.name
     sockets = sockets or sockets_folder()
     form = log_format(submission.topology.config)
@@ -106,13 +106,13 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int, sockets: 
 
 
 def _own_node(backend: Supervised, sockets: str) -> dict[str, Any]:
-    """What the node of this scheduler says."""
+    """Content of the scheduler's node."""
     ours = {"pid": os.getpid(), "started": started_at(os.getpid()), "sockets": sockets}
     return {**scheduler_node(backend), **ours}
 
 
 def _announce(submission: Submission, backend: Supervised, sockets: str) -> None:
-    """Say who schedules the topology, for kill and for whoever finds the name taken."""
+    """Publish the scheduler of the topology, for kill and for conflicting names."""
     with open_store(submission.store_url) as store:
         store.put(scheduler_path(submission.topology.name), _own_node(backend, sockets))
 

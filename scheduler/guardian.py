@@ -1,10 +1,10 @@
-"""The process that takes the place of a submitted topology's scheduler when that is killed.
+"""The process that replaces a killed scheduler of a submitted topology.
 
-It is a child of the scheduler, and does nothing but wait for its end: a scheduler that ends in
-order ends it first. If it dies itself, the scheduler starts another one. So one of the two is
-always there to start the other, and no single process ends a topology.
+The guardian is a child of the scheduler and only waits for the scheduler's end: a scheduler that
+ends gracefully ends its guardian first. A dead guardian is restarted by the scheduler. So either
+can restart the other, and the loss of one process never ends a topology.
 
-    scheduler killed ─► its containers end in order, by their lifelines
+    scheduler killed ─► its containers end gracefully, by their lifelines
                      ─► the guardian waits for that, and becomes the scheduler: the same process id
                         that the scheduler's node names as guardian, so commands go on meanwhile
                      ─► it starts the containers, and a guardian of its own
@@ -42,8 +42,8 @@ HEARTBEAT_SECS = 1.0
 AGAIN_SECS = 5.0
 """Between two tries to write into a state store that is away."""
 ENDED_SECS = 2 * CONTAINER_SHUTDOWN_SECS
-"""What containers get to end without their scheduler; those that are still there after it are
-recognised by their stream managers' and masters' successors, and end then."""
+"""Shutdown timeout of containers without their scheduler; later survivors are detected by the
+successors of their stream managers and masters, and end then."""
 PREDECESSOR = "stopped because its scheduler was killed"
 
 
@@ -52,7 +52,7 @@ class Guarded(Struct, frozen=True):
 
     submission: Submission
     node: dict[str, Any]
-    """What its node says at first."""
+    """Initial content of its node."""
     sockets: str
     serve: Callable[[Submission, str], int]
     """Be the scheduler of a submission, with that folder for sockets."""
@@ -74,7 +74,7 @@ def guardian_job(guarded: Guarded) -> ProcessSpec:
 
 
 def _wait_for_the_end(guarded: Guarded, link: SupervisorLink) -> None:
-    """Until the scheduler is gone; meanwhile its node says who we are."""
+    """Wait for the scheduler's end; meanwhile the node names the guardian."""
     link.came_up()
     teller, tell_at = 0, 0.0
     while not select.select([link.lifeline], [], [], HEARTBEAT_SECS)[0]:
@@ -88,8 +88,8 @@ def _wait_for_the_end(guarded: Guarded, link: SupervisorLink) -> None:
 
 
 def _tell(guarded: Guarded) -> int:
-    """Write into the scheduler's node who guards it, in a child: what a client of the state store
-    starts in a process keeps that from forking. Returns its process id."""
+    """Write the guardian into the scheduler's node, in a child process: clients of the state
+    store start threads, which would prevent forks. Returns the pid."""
     node = {"pid": os.getpid(), "started": started_at(os.getpid())}
     child = os.fork()
     if child:

@@ -1,4 +1,4 @@
-"""What this machine allows: a topology that cannot fit on it is refused before anything starts."""
+"""Limits of the machine: an oversized topology is rejected before the start."""
 
 import os
 import resource
@@ -8,7 +8,7 @@ from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan
 
 INSTANCE_BYTES_MIN = 8 * 1024 * 1024
-"""An idle instance has so much memory of its own; with user code it takes more."""
+"""Private memory of an idle instance; user code needs more."""
 FILES_OF_PROCESS = 48
 """Descriptors that a process of ours needs without any instance: libraries, sockets, logs."""
 FILES_OF_INSTANCE = 2
@@ -23,7 +23,7 @@ def check_this_machine(packing: PackingPlan) -> None:
 
 
 def check_memory(instances: int, memory_bytes: int) -> None:
-    """TopologyError for more instances than the memory holds, even if they did nothing."""
+    """TopologyError for more instances than fit into memory, even if idle."""
     most = memory_bytes // INSTANCE_BYTES_MIN
     if instances > most:
         raise TopologyError(

@@ -1,4 +1,4 @@
-"""From a request to its steps; one that is to wait for a time of day waits first."""
+"""From a request to its steps; a scheduled request first waits for its time."""
 
 import time
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from heron_engine.scheduler.operations import TopologyRequests, is_under_way
 from heron_engine.scheduler.upgrade_steps import Upgrade
 
 WANTED, PACKING, CONTAINERS, ENGINE = "wanted", "packing", "containers", "engine"
-"""Arguments: what an update that waits is to come to; the plan of one that does not, and the
-containers of the plan before it and of its own; the engine of an upgrade."""
+"""Arguments: target of a scheduled update; the plan of an immediate one, with the containers of
+the previous and the new plan; the engine of an upgrade."""
 
 
 class OperationKinds(Struct, frozen=True):
-    """What the requests of one topology mean."""
+    """Requests of one topology."""
 
     steps: OperationSteps
     requests: TopologyRequests
@@ -59,7 +59,7 @@ class OperationKinds(Struct, frozen=True):
                 return steps.cancel_update(str(request.requester))
 
     def _at_its_time(self, number: int, request: Operation) -> Steps:
-        """What others ask for meanwhile is done meanwhile."""
+        """Other requests are carried out meanwhile."""
         at = float(request.arguments[AT])
         if BEGUN not in request.result:
             while self.wall_clock() < at:
@@ -72,7 +72,7 @@ class OperationKinds(Struct, frozen=True):
         return (yield from self._of(request))
 
     def _planned(self, request: Operation) -> dict[str, Any]:
-        """What an update comes to now, for whoever takes it over."""
+        """Current target of an update, for a process that takes over."""
         if request.kind is not OperationKind.UPDATE:
             return {}
         current = self.steps.stored_plan()

@@ -1,9 +1,9 @@
-"""Carries out the requests of operations on one topology: a process beside its containers.
+"""Carries out the operations requested on one topology, in a process beside its containers.
 
-The scheduler's own process forks, so it may have no thread and no socket: this child of it reads
-the state store and talks to the topology master instead. It ends the topology by ending itself
-with ExitCode.KILLED, which is final for the scheduler. Killed, it is started again and goes on
-with what it finds in the state store.
+The scheduler's own process forks, so it must not have threads or sockets: the runner, its child,
+reads the state store and talks to the topology master. The runner ends the topology by exiting
+with ExitCode.KILLED, which is final for the scheduler. A killed runner is restarted and
+continues from the state store.
 """
 
 import logging
@@ -74,14 +74,14 @@ class ChildContainers(Struct, frozen=True):
     sockets: str
 
     def choose(self, container: int, choice: Choice) -> Choice:
-        """In a file that the container looks at when it starts."""
+        """File read by the container at its start."""
         engines = Engines(self.sockets)
         before = engines.of(container)
         engines.choose(container, choice)
         return before
 
     def stop(self, container: int) -> None:
-        """SIGTERM to the scheduler's child; if it has none now, the next one comes by itself."""
+        """SIGTERM to the scheduler's child; without a child, the next one starts by itself."""
         executor = pid_of(self.sockets, container)
         if executor is not None and parent_of(executor) == self.scheduler:
             signal_process(executor, signal.SIGTERM)
@@ -102,7 +102,7 @@ class ChildContainers(Struct, frozen=True):
         """Processes have as much room as their machine; executors of Spark are as they are."""
 
     def too_small(self, plan: PackingPlan) -> str:
-        """Nothing."""
+        """No action."""
         return ""
 
     def waiting(self) -> str:
@@ -129,7 +129,7 @@ class OperationRunner:
         self._kinds = kinds
         self._under_way: dict[int, Steps] = {}
         self._over: list[int] = []
-        """The requests that are over, oldest first, which are not looked at again."""
+        """Finished requests, oldest first, which are not read again."""
 
     def poll(self) -> None:
         """One step of everything that is asked for. TopologyKilled if the topology is to end now;
@@ -180,13 +180,13 @@ class OperationRunner:
         self, number: int, request: Operation, cancellable: Mapping[int, Operation]
     ) -> None:
         for other, each in cancellable.items():
-            # One that is PENDING may have been asked in this moment.
+            # A PENDING request may have been created just now.
             self._finish(other, each.failed(f"cancelled by {request.requester}"))
         kinds = [str(each.kind) for each in cancellable.values()]
         self._finish(number, request.running().done({"cancelled": kinds}))
 
     def _begin(self, number: int, request: Operation) -> Operation:
-        """It runs from now on; HeronError if it cannot."""
+        """Start the request; HeronError if impossible."""
         log.info("%s, asked by %s", request.kind, request.requester)
         is_new = request.state is OperationState.PENDING and not request.waits
         if request.kind in CHANGES and is_new:
@@ -265,7 +265,7 @@ def _autoscaling(
     follow the load."""
     if autoscale_mode(with_defaults(topology.config)) == OFF:
         return None
-    # Only now: few topologies need it, and each of them forks from whoever imports this module.
+    # Late import: rarely needed, and the importing process forks for each topology.
     from heron_core.algorithms.autoscale.options import AutoscaleOptions
     from heron_engine.scheduler.autoscaling import Autoscaling
 
@@ -283,7 +283,7 @@ def _serve(runner: OperationRunner, nodes: OwnNodes, scale: Callable[[float], No
             if scale is not None:
                 scale(time.monotonic())
             time.sleep(POLL_SECS)
-        except StateStoreError as error:  # it finds its server again by itself
+        except StateStoreError as error:  # it reconnects by itself
             log.warning("%s", error)
             time.sleep(RETRY_SECS)
 

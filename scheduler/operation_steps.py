@@ -1,8 +1,8 @@
-"""What operations consist of: generators that do one step, say how far they are, and are resumed.
+"""Steps of operations: generators that do one step, report progress, and are resumed.
 
-None of them blocks for longer than a question to the topology master, so that one loop carries out
-several at a time. Each may be begun again from any point by somebody else: it first looks at what
-is done already.
+A step never blocks longer than a query to the topology master, so one loop carries out several
+operations at a time. Each operation may be restarted at any point by another process: completed
+steps are detected first.
 """
 
 import time
@@ -53,13 +53,12 @@ STORED_SECS = 5.0
 BACK_SECS = 120.0
 """How long a container that was restarted on a cluster may take to be back."""
 CAPACITY_SECS = 60.0
-"""How long a cluster may take to enlarge containers that run; one that has room does at once."""
+"""Timeout of enlarging running containers; a cluster with capacity grants at once."""
 QUIET_SECS = 300.0
-"""After the checkpoint of a savepoint no other is to come before the end; copying may take long. If
-nobody ends the topology, they go on after this."""
+"""Time without further checkpoints after a savepoint's, which may take long to copy. If the
+topology is not ended, checkpoints resume afterwards."""
 SAVEPOINT, SAVING = "savepoint", "saving"
-"""Of a kill: where its savepoint is to be; that one was begun; and, in the result, that it is
-there."""
+"""Of a kill: folder of its savepoint; start of the copy; and, in the result, its completion."""
 UPDATE_STEPS: Mapping[str, str] = {
     UpdateStage.CONTAINERS: "waiting for added containers",
     UpdateStage.DRAIN: "waiting until tuples in flight are processed",
@@ -78,7 +77,7 @@ class OperationProgress(Struct, frozen=True):
     note: str = ""
     """What people are to be told once."""
     result: Mapping[str, Any] = field(default_factory=dict)
-    """What whoever takes it over has to know."""
+    """Data for a process that takes over."""
 
 
 Steps = Generator[OperationProgress, None, Mapping[str, Any]]
@@ -104,7 +103,7 @@ Service = tuple[str, int]
 
 
 class Containers(Protocol):
-    """Who runs the containers, as far as operations ask something of it."""
+    """Container operations needed by the steps."""
 
     @property
     def back_secs(self) -> float:
@@ -115,28 +114,28 @@ class Containers(Protocol):
         cannot be."""
 
     def reserve_capacity(self, plan: PackingPlan | None) -> None:
-        """Begin to make containers that run as large as `plan` needs them, where that can be done;
-        None: it is not needed any more. HeronError if one of them is larger than any can be."""
+        """Start to enlarge running containers for `plan`, if supported; None: no longer needed.
+        HeronError if a container exceeds the maximum."""
 
     def too_small(self, plan: PackingPlan) -> str:
-        """What the cluster is still to do of that, in words; empty if nothing."""
+        """Pending enlargements, in words; empty if none."""
 
     def waiting(self) -> str:
-        """Which containers the cluster has not given, in its words; empty if none is known."""
+        """Containers not granted by the cluster, in its words; empty if none is known."""
 
     def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:
-        """Start the containers `added`, or end those `removed`; nothing to do for one that follows
-        the plans in the state store. HeronError if it cannot be done."""
+        """Start the `added` containers, or end the `removed` ones; no action for a back end that
+        follows the plans in the state store. HeronError on failure."""
 
     def end(self, reason: str) -> None:
         """End all containers."""
 
     def choose(self, container: int, choice: Choice) -> Choice:
-        """By which engine a container runs from its next start on; what was chosen before.
-        HeronError if it has none of its own."""
+        """Set the engine of a container from its next start on; returns the previous one.
+        HeronError without an own engine."""
 
     def stop(self, container: int) -> None:
-        """Have a container end in order, whether anybody serves it or not; it comes back."""
+        """End a container gracefully, connected or not; the container restarts."""
 
 
 class OperationSteps(Struct, frozen=True):
@@ -156,7 +155,7 @@ class OperationSteps(Struct, frozen=True):
         return {"changed": bool(answer["changed"])}
 
     def _answer(self, command: str, arguments: dict[str, Any] | None = None) -> Steps:
-        """What the topology master answers, as soon as there is one."""
+        """The topology master's answer, as soon as a master is available."""
         late_at = self.clock() + SILENT_SECS
         while True:
             try:
@@ -169,9 +168,9 @@ class OperationSteps(Struct, frozen=True):
     # --- checkpoint -----------------------------------------------------------------------------
 
     def checkpoint(self, quiet_secs: float = 0.0) -> Steps:
-        """Have a checkpoint taken, and wait until it is complete; HeronError if it fails.
-        `quiet_secs`: for so long no other is to follow by itself, and this one is of states alone:
-        its barriers overtake no input."""
+        """Request a checkpoint and wait for completion; HeronError on failure. `quiet_secs`:
+        time without a further automatic checkpoint; the checkpoint then has states only: its
+        barriers do not overtake input."""
         asked = {"hold_secs": quiet_secs, "is_aligned": True} if quiet_secs else {}
         number = int((yield from self._answer(OperationKind.CHECKPOINT, asked))["number"])
         while True:
@@ -190,8 +189,8 @@ class OperationSteps(Struct, frozen=True):
             )
 
     def savepoint(self, url: str, is_begun: bool = False) -> Steps:
-        """Have a checkpoint taken and copied into a folder; HeronError if that cannot be, and then
-        all is as it was. `is_begun`: one of us that died may have written there."""
+        """Take a checkpoint and copy it into a folder; HeronError on failure, without any
+        change. `is_begun`: an earlier process may have written there."""
         if not is_begun:
             check_is_free(url)
         yield OperationProgress(result={SAVING: True})
@@ -223,12 +222,13 @@ class OperationSteps(Struct, frozen=True):
     # --- kill -----------------------------------------------------------------------------------
 
     def kill_with_savepoint(self, request: Operation) -> Steps:
-        """As `kill`, after a savepoint if one is wanted: without it nothing is killed."""
+        """Like `kill`, after a savepoint if requested: without the savepoint the topology is not
+        killed."""
         url, done = str(request.arguments.get(SAVEPOINT) or ""), request.result
         wait_secs = float(request.arguments["wait_secs"])
         if url and SAVEPOINT not in done:
             yield OperationProgress(result=(yield from self.savepoint(url, SAVING in done)))
-        # What is processed after the savepoint, whoever begins with it processes again.
+        # Input processed after the savepoint is processed again by its user.
         return (yield from self.kill(0.0 if url else wait_secs, str(request.requester)))
 
     def kill(self, wait_secs: float, requester: str) -> Steps:
@@ -278,8 +278,8 @@ class OperationSteps(Struct, frozen=True):
         return {"cancelled": [str(OperationKind.UPDATE)]}
 
     def _end_added(self, asked: Set[int]) -> Generator[OperationProgress, None, None]:
-        """End what an update has added that was aborted: the command that asked for it may have
-        died. `asked`: the containers of both plans."""
+        """End the additions of an aborted update: its command may have died. `asked`: the
+        containers of both plans."""
         late_at = self.clock() + STORED_SECS
         while (plan := self.stored_plan()) != self._running_plan():
             if self.clock() > late_at:
@@ -315,8 +315,8 @@ class OperationSteps(Struct, frozen=True):
             raise
 
     def _begin_update(self, target: PackingPlan) -> Generator[OperationProgress, None, int | None]:
-        """Hand the plan to the master, which numbers its updates. None if it has the plan already:
-        from one of us that died, or a master that died with its answer has stored it."""
+        """Send the plan to the master, which numbers updates. None if the master already has the
+        plan: from an earlier process, or stored by a master that died before its answer."""
         late_at = self.clock() + SILENT_SECS
         while self.stored_plan() != target:
             try:
@@ -349,7 +349,7 @@ class OperationSteps(Struct, frozen=True):
             else:
                 yield OperationProgress(WAITING_FOR_MASTER)
         reason = last.reason if last.number == number else ""
-        # A master that took over may not know of our update; what counts is the plan that it runs.
+        # A master that took over may not know the update; the active plan decides.
         late_at = self.clock() + STORED_SECS
         while reason or self._running_plan() != target:
             if reason or self.clock() > late_at:
@@ -377,8 +377,7 @@ class OperationSteps(Struct, frozen=True):
     # --- restart --------------------------------------------------------------------------------
 
     def restart(self, containers: Sequence[int], done: Sequence[int] = ()) -> Steps:
-        """Restart the containers that are not `done` one after the other, and wait for each until
-        all is there again."""
+        """Restart the containers that are not `done` one at a time, each after full recovery."""
         restarted = list(done)
         for container in [each for each in containers if each not in restarted]:
             before = yield from self.served(container)
@@ -389,7 +388,7 @@ class OperationSteps(Struct, frozen=True):
         return {}
 
     def served(self, container: int) -> Generator[OperationProgress, None, Service]:
-        """Who serves the container, as soon as somebody does."""
+        """Process of the container, as soon as available."""
         late_at = self.clock() + self.containers.back_secs
         while (service := self.service(container)) is None:
             if self.clock() > late_at:
@@ -410,7 +409,7 @@ class OperationSteps(Struct, frozen=True):
         return {}
 
     def service(self, container: int) -> Service | None:
-        """The container's topology master or stream manager, None while there is none."""
+        """The container's topology master or stream manager, or None."""
         if container == MASTER_CONTAINER:
             node = self.store.get(master_path(self.name))
             return None if node is None else (str(node["host"]), int(node["pid"]))
@@ -431,7 +430,7 @@ class OperationSteps(Struct, frozen=True):
 def drain(
     client: MasterClient, wait_secs: float, clock: Callable[[], float] = time.monotonic
 ) -> Steps:
-    """Stop the spouts and wait until nothing is in flight, as long as somebody counts."""
+    """Pause the spouts and wait until nothing is in flight, as long as counts are available."""
     if client.try_ask("drain") is None:
         yield OperationProgress(note="the topology master does not answer: ending without a drain")
         return {}
@@ -454,7 +453,7 @@ class UpdateAborted(HeronError):
 
 
 def not_up(name: str, container: int) -> HeronError:
-    """The error of a container that nobody serves."""
+    """The error of a container without a process."""
     return HeronError(f"container {container} of {name} is not up: look at `heronpy tail {name}`")
 
 

@@ -28,7 +28,7 @@ log = logging.getLogger("operations")
 
 
 HISTORY_MAX = 20
-"""So many requests that are over stay in the state store, for whoever asked and for people."""
+"""Finished requests retained in the state store, for the requesting command and for people."""
 
 
 class TopologyRequests:
@@ -53,7 +53,7 @@ class TopologyRequests:
         return number
 
     def _create(self, number: int, request: Operation) -> bool:
-        """False if somebody else has the number."""
+        """False if the number is taken."""
         try:
             self._store.create(operation_path(self._name, number), to_json(request))
         except NameInUse:
@@ -61,13 +61,12 @@ class TopologyRequests:
         return True
 
     def get(self, number: int) -> Operation | None:
-        """One request; None if it is gone, as all are when the topology has ended."""
+        """One request; None if removed, e.g. with its ended topology."""
         value = self._store.get(operation_path(self._name, number))
         return None if value is None else from_json(Operation, value, "a request")
 
     def all(self, without: Set[int] = frozenset()) -> dict[int, Operation]:
-        """number -> request, oldest first, of those that are not in `without`; what is none is
-        taken away."""
+        """number -> request, oldest first, except `without`; an invalid one is removed."""
         children = self._store.children(operations_path(self._name))
         requests: dict[int, Operation] = {}
         numbers = {int(child) for child in children if child.isdecimal()}
@@ -91,19 +90,19 @@ class TopologyRequests:
         self._store.delete(operation_path(self._name, number))
 
     def forget_old(self) -> None:
-        """Of those that are over the newest ones stay."""
+        """Remove all but the newest finished requests."""
         over = [number for number, each in self.all().items() if each.is_over]
         for number in over[:-HISTORY_MAX]:
             self.remove(number)
 
     def remove_all(self) -> None:
-        """Of a topology that has ended, or before one of the same name begins."""
+        """Remove requests of an ended topology, or before a new one of equal name starts."""
         for child in self._store.children(operations_path(self._name)):
             self._store.delete(f"{operations_path(self._name)}/{child}")
 
 
 def is_under_way(requests: Mapping[int, Operation], kinds: Set[OperationKind]) -> bool:
-    """Whether a request of these kinds is not over; one that waits for its time is not begun."""
+    """Whether a request of the kinds is unfinished; a scheduled one has not started."""
     return any(
         each.kind in kinds and not each.is_over and not each.waits for each in requests.values()
     )

@@ -33,7 +33,7 @@ ENDED_STATES = (TopologyState.ENDED, TopologyState.FAILED, TopologyState.KILLED)
 
 
 class LastNumbers(Struct, frozen=True):
-    """What the topology master said when it ended."""
+    """Last report of the topology master."""
 
     stats: TopologyStats
     instances: Mapping[str, Sequence[InstanceStats]]
@@ -53,7 +53,8 @@ def write_outcome(submission: Submission, outcome: SupervisorOutcome) -> str:
     last = known.get("state")
     has_failed = state == TopologyState.ENDED and last == TopologyState.FAILED
     if has_failed or (state is None and last in TopologyState.OVER):
-        # Its work was done before somebody ended the processes, and its master knows how well.
+        # The topology had finished before its processes were ended, and the master knows the
+        # result.
         state, reason = last, known.get("reason", "")
     state = state or TopologyState.KILLED
     ending = {"state": state, "reason": reason, "ended_at": time_text()}
@@ -73,7 +74,7 @@ def write_ended_outcome(
 
 
 def change_outcome(home: Home, name: str, **changes: Any) -> None:
-    """Whoever ended the run in the foreground knows more about it."""
+    """The process that ended a foreground run has more information."""
     _write(home, name, {**outcome_of(home, name), **changes})
 
 
@@ -88,8 +89,8 @@ def _write(home: Home, name: str, outcome: Mapping[str, Any]) -> None:
 
 
 def _known(submission: Submission) -> tuple[dict[str, Any], PackingPlan]:
-    """What the state store knows of the topology: its state, and its packing plan after the last
-    update; no state, and the first plan, if it cannot be reached."""
+    """State and current packing plan from the state store; no state, and the initial plan, if
+    unreachable."""
     name = submission.topology.name
     try:
         with open_store(submission.store_url) as store:
@@ -102,7 +103,7 @@ def _known(submission: Submission) -> tuple[dict[str, Any], PackingPlan]:
 
 
 def _letters(submission: Submission) -> dict[str, str]:
-    """Where the topology has left its dead letters, if it has a place for them."""
+    """Location of the topology's dead letters, if any."""
     value = submission.topology.config.get(DEAD_LETTER)
     return {"dead_letter": value} if isinstance(value, str) else {}
 
@@ -129,8 +130,7 @@ def _sizes(packing: PackingPlan) -> dict[str, int]:
 
 
 def outcome_of(home: Home, name: str) -> dict[str, Any]:
-    """How the last run of a topology ended: state, reason, when, and what was known of it; empty if
-    nothing is known."""
+    """End of a topology's last run: state, reason, time, and statistics; empty if unknown."""
     try:
         with open(home.outcome_file(name), encoding="utf-8") as file:
             outcome: dict[str, Any] = json.load(file)
@@ -140,7 +140,7 @@ def outcome_of(home: Home, name: str) -> dict[str, Any]:
 
 
 def ended_names(home: Home) -> list[str]:
-    """The topologies of which there is an outcome."""
+    """Topologies with an outcome."""
     try:
         names = sorted(os.listdir(os.path.dirname(home.topology("any"))))
     except OSError:
@@ -154,7 +154,7 @@ def last_numbers_of(home: Home, name: str) -> LastNumbers | None:
 
 
 def last_numbers_in(logs: str) -> LastNumbers | None:
-    """The same of the run with this folder of log files."""
+    """The outcome of the run with the log folder."""
     try:
         with open(os.path.join(logs, LAST_NUMBERS_FILE), encoding="utf-8") as file:
             numbers = json.load(file)

@@ -25,7 +25,7 @@ log = logging.getLogger("operations")
 GUARDIAN = "guardian"
 """Key of a scheduler's node: pid and start of the process that takes its place."""
 IDENTITY = ("host", "pid", "started")
-"""What tells a scheduler's node from that of another one."""
+"""Properties that identify a scheduler's node."""
 
 
 class NameTaken(HeronError):
@@ -38,7 +38,7 @@ def is_of(scheduler: Mapping[str, Any], node: Any) -> bool:
 
 
 class Announcement(Struct, frozen=True):
-    """What a scheduler's processes write into the state store for others to find them."""
+    """Nodes written by a scheduler's processes for discovery."""
 
     name: str
     topology: Any
@@ -87,12 +87,12 @@ class OwnNodes:
             try:
                 self.store.create(path, self._registry.value(path))
                 log.warning("%s was removed from the state store, and is there again", path)
-            except NameInUse:  # somebody else has just put it there: the next look says who
+            except NameInUse:  # concurrently created: the next check reads the owner
                 return
 
     def _check_scheduler(self) -> None:
-        """The node may say more than at first: a back end's driver adds to it. One that is no
-        scheduler's is as good as none."""
+        """The node may have further entries: a back end's driver adds some. An invalid node
+        counts as missing."""
         path = scheduler_path(self.announced.name)
         stored = self.store.get(path)
         if stored is None:
@@ -106,7 +106,7 @@ class OwnNodes:
         self._registry.keep(path, stored)
 
     def _check_topology(self) -> None:
-        """One of the same name that is just being registered has no scheduler's node yet."""
+        """A topology of equal name that is just being registered has no scheduler's node yet."""
         found = self.store.get(topology_path(self.announced.name))
         if found is not None and found != self.announced.topology:
             raise self._taken()

@@ -1,9 +1,9 @@
-"""What a run that did not end by itself leaves for the next one of its name: its states.
+"""State left by an unfinished run for the next run of its name.
 
-In EFFECTIVELY_ONCE that is its newest completed checkpoint, in ATLEAST_ONCE what its instances have
-saved last. The next `run` or `submit` resumes from it, unless it is told to start from scratch. A
-run that has ended, or that a person has killed, leaves nothing to resume: what is in a store of the
-user's own stays there, and a mark says up to which number it is of runs that are over.
+In EFFECTIVELY_ONCE: the newest completed checkpoint; in ATLEAST_ONCE: the latest states saved by
+instances. The next `run` or `submit` resumes from the state, unless a start from scratch is
+requested. A finished run, or a run killed by a user, leaves nothing to resume: states in a
+configured store remain there, and a mark records the numbers of finished runs.
 """
 
 import time
@@ -41,7 +41,7 @@ class PreviousRun(Struct, frozen=True):
     """What a run has left."""
 
     where: str
-    """The folder that has it."""
+    """Folder of the state."""
     checkpoint: int = 0
     """0: states that instances have saved by themselves."""
     at: float = 0.0
@@ -49,9 +49,9 @@ class PreviousRun(Struct, frozen=True):
     node: Node | None = None
     """What the state store is to say, if all tasks are as they were."""
     savepoint: Savepoint | None = None
-    """How its states are divided among other tasks; None: all tasks are as they were."""
+    """Redistribution of the states over other tasks; None: unchanged tasks."""
     run: str = ""
-    """Of states that instances have saved by themselves: of which run."""
+    """Run whose instances saved the states."""
 
     def __str__(self) -> str:
         if not self.checkpoint:
@@ -63,8 +63,8 @@ class PreviousRun(Struct, frozen=True):
 def previous_run_of(
     topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles, node: Node
 ) -> PreviousRun | None:
-    """With what a topology resumes, None if there is nothing. `node`: what the state store says of
-    its checkpoints. HeronError in one line if there is something that it cannot begin with."""
+    """State for resuming a topology; None without one. `node`: checkpoints in the state store.
+    HeronError in one line for state that cannot be restored."""
     config, name = keys.with_defaults(topology.config), topology.name
     check_presence(name, files, node)
     newest = _newest(name, files, node)
@@ -116,7 +116,7 @@ def _newest(name: str, files: CheckpointFiles, node: Node) -> int:
 def _checkpoint(
     topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles, node: Node, number: int
 ) -> PreviousRun:
-    """Never an older one: sinks have committed what this one has."""
+    """Never an older checkpoint: sinks have committed the newest."""
     name = topology.name
     folder = files.checkpoint(name, number)
     description = description_from_json(folder.description(), folder.path)
@@ -165,7 +165,7 @@ def _divided(
 def _own_states(
     topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles, run: str
 ) -> PreviousRun:
-    """They are those of tasks, which have to be of the same components now."""
+    """States belong to tasks, which must belong to unchanged components."""
     folder = files.own(topology.name, run)
     description = description_from_json(folder.description(), folder.path)
     tasks = dict(packing.tasks_of)
@@ -193,7 +193,7 @@ def describe_own(topology: TopologySpec, packing: PackingPlan, files: Checkpoint
 
 
 def leave(name: str, files: CheckpointFiles) -> None:
-    """What is in a store is of runs that are over: no later run resumes from it."""
+    """The store has states of finished runs only: later runs do not resume from them."""
     files.forget_own(name)
     newest = max(files.numbers(name), default=0)
     if newest > files.over(name):

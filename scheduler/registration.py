@@ -57,13 +57,13 @@ log = logging.getLogger("scheduler")
 
 
 def resumed(submission: Submission) -> Submission:
-    """The submission with what a run of its name has left, for `register`; HeronError in one line
-    if it cannot begin with that."""
+    """The submission with a previous run's state, for `register`; HeronError in one line if the
+    state cannot be restored."""
     topology, packing = submission.topology, submission.packing
     with open_store(submission.store_url) as store:
         _remove_stale(store, topology.name)
         if store.get(topology_path(topology.name)) is not None:
-            return submission  # one that runs: to register says so
+            return submission  # running: registration reports the conflict
         node = store.get(checkpoints_path(topology.name)) or {}
     pair = submission.keys
     try:
@@ -72,7 +72,8 @@ def resumed(submission: Submission) -> Submission:
     except HeronError as error:
         if node.get("completed") or OWN_RUN in node:
             raise type(error)(f"{error}; {FRESH_HINT}") from error
-        return submission  # who takes checkpoints may reach what we do not, and says so if not
+        # containers may reach a store that the command cannot, and report errors themselves
+        return submission
     previous = previous_run_of(topology, packing, files, node)
     if previous is None:
         return submission
@@ -80,8 +81,8 @@ def resumed(submission: Submission) -> Submission:
 
 
 def fresh_start(submission: Submission) -> str:
-    """The same with --fresh: what is left of previous runs, in words; empty if that is nothing.
-    `bring_states` removes it, or leaves it to others in a store of the user's own."""
+    """With --fresh: state left by previous runs, in words; empty if none. `bring_states` removes
+    the state, except in a configured store."""
     name = submission.topology.name
     with open_store(submission.store_url) as store:
         node = store.get(checkpoints_path(name)) or {}
@@ -122,7 +123,7 @@ def register(submission: Submission, backend: Backend) -> None:
             store.create(topology_path(name), topology_to_json(submission.topology))
         except NameInUse:
             raise _taken(name, store.get(scheduler_path(name)) or {}) from None
-        # One that was asked in the last instant of a topology of this name is not for this one.
+        # A request created just before the end of an earlier topology is not for the new one.
         TopologyRequests(store, name).remove_all()
         if isinstance(backend, SelfRunning):
             store.put(scheduler_path(name), scheduler_node(backend))
@@ -143,11 +144,11 @@ def _first_state(submission: Submission) -> dict[str, Any]:
 
 
 def bring_states(submission: Submission, *, is_here: bool = False) -> None:
-    """Put the states with which it begins where its instances look for them; HeronError if that
-    cannot be done. One that starts again does not find those of previous runs.
+    """Put the initial states where instances read them; HeronError on failure. A start from
+    scratch must not find states of previous runs.
 
-    In a store of the user's own may be checkpoints of previous topologies of this name: theirs keep
-    their numbers, and ours come behind. `is_here`: all of its processes are on this machine.
+    A configured store may have checkpoints of previous topologies of the name: they keep their
+    numbers, and new ones follow. `is_here`: all processes are local.
     """
     topology, name = submission.topology, submission.topology.name
     config = keys.with_defaults(topology.config)
@@ -164,7 +165,8 @@ def bring_states(submission: Submission, *, is_here: bool = False) -> None:
         except HeronError:
             if submission.savepoint is not None or submission.previous is not None:
                 raise
-            return  # who takes checkpoints may reach what we do not, and says so if not
+            # containers may reach a store that the command cannot, and report errors themselves
+            return
         if (node["latest"] and keys.takes_checkpoints(config)) or OWN_RUN in node:
             nodes.put(checkpoints_path(name), node)
         else:
@@ -185,8 +187,8 @@ def _begun(submission: Submission, node: dict[str, Any], is_here: bool) -> dict[
 def _brought(
     submission: Submission, files: CheckpointFiles, previous: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the state store is to say of the checkpoints, whose states are there now. `previous`:
-    what it says of those before."""
+    """Checkpoint node of the state store, for the states now in place. `previous`: the earlier
+    node."""
     topology, packing, resumed = submission.topology, submission.packing, submission.previous
     name = topology.name
     if resumed is None:
@@ -202,7 +204,7 @@ def _brought(
     savepoint = submission.savepoint if resumed is None else resumed.savepoint
     if savepoint is None:
         return {"latest": latest, "completed": []}
-    # Behind its own number too: sinks have named what they wrote by the numbers before it.
+    # Above its own number too: sinks have named their output by earlier numbers.
     number = max(latest, savepoint.description.checkpoint) + 1
     size_bytes = savepoint.write(files, name, number)
     described = description_of(topology, packing, number, savepoint.description.at)
@@ -211,8 +213,8 @@ def _brought(
 
 
 def _discard_others(name: str, files: CheckpointFiles, number: int) -> None:
-    """Of the same run: nothing older is restored than the one that it resumes from, and they would
-    stay for ever. What is in the way of that is no reason to keep the topology from its start."""
+    """Of the run: checkpoints older than the restored one are never used, and would remain
+    forever. Problems must not prevent the topology's start."""
     over = files.over(name)
     for other in files.numbers(name):
         if over < other != number:
@@ -249,9 +251,8 @@ def scheduler_node(backend: Backend) -> dict[str, Any]:
 
 
 def is_alive(node: Any | None) -> bool:
-    """Whether the scheduler that `node` (its node's value) describes still runs, or its guardian,
-    which takes its place; one on another machine is trusted, and so is a cluster that runs
-    containers by itself: it has no pid."""
+    """Whether the scheduler in `node` (its node's value) is running, or its guardian, its
+    replacement; a remote one is trusted, and so is a self-running cluster without pid."""
     if not isinstance(node, dict):
         return False
     if "pid" not in node or node.get("host") != socket.gethostname():
@@ -267,7 +268,7 @@ def _runs(process: Any) -> bool:
 
 
 def _remove_stale(store: StateStore, name: str) -> None:
-    """A scheduler that was killed together with its machine left its nodes: take them away."""
+    """Remove the nodes of a scheduler that was killed together with its machine."""
     if store.get(topology_path(name)) is not None and not is_alive(store.get(scheduler_path(name))):
         forget(store, name)
 
@@ -298,14 +299,13 @@ def forget(
     is_over: bool = False,
     ended: Mapping[str, Any] | None = None,
 ) -> None:
-    """Remove all nodes of a topology; its existence ends last.
+    """Remove all nodes of a topology, its existence last.
 
-    How it has `ended` stays: state, reason, `ended_at`; None for what its nodes say, empty for one
-    that never began.
+    The record of the end remains: state, reason, `ended_at`; `ended` None: derived from its
+    nodes, empty: never started.
 
-    What its next run resumes from stays, unless it `is_over`: a person has killed it; one that has
-    ended by itself is over as well. The sockets of a scheduler that was killed here go, nobody else
-    knows where they are.
+    State for the next run remains, unless `is_over`: killed by a user, or finished. The sockets
+    of a locally killed scheduler are removed: their location is not recorded elsewhere.
     """
     node = store.get(scheduler_path(name))
     state = store.get(execution_path(name)) or {}
@@ -336,13 +336,13 @@ def forget(
     for token in store.children(fences_path(name)):
         store.delete(fence_path(name, token))
     store.delete(topology_path(name))
-    # Last: whoever asks for something after this sees that the topology has ended.
+    # Last: clients waiting for the node then see the topology as ended.
     TopologyRequests(store, name).remove_all()
 
 
 def _end_states(store: StateStore, name: str, is_over: bool) -> None:
-    """Whether or not there is a next run, it finds what is true. A store that is away now is
-    looked at again by that."""
+    """With or without a next run, records are correct. An unreachable store is checked again by
+    the next run."""
     home = Home.of_user()
     stored, packing = store.get(topology_path(name)), store.get(packing_path(name))
     node = store.get(checkpoints_path(name)) or {}
@@ -369,7 +369,7 @@ def _end_states(store: StateStore, name: str, is_over: bool) -> None:
 def _forget_unused(
     store: StateStore, name: str, node: Mapping[str, Any], files: CheckpointFiles
 ) -> None:
-    """A run that has saved no state by itself leaves its next one nothing to look for."""
+    """A run without saved instance states leaves nothing for the next run."""
     if OWN_RUN not in node:
         return
     was_up = store.get(physical_path(name)) is not None
@@ -385,7 +385,7 @@ def _forget_unused(
 
 
 def end_states(submission: Submission) -> None:
-    """The same of one that is over, whose state store goes as a whole."""
+    """Remove the states of a finished run whose store is removed completely."""
     shutil.rmtree(submission.home.states(submission.topology.name), ignore_errors=True)
     try:
         if submission.topology.config.get(keys.CHECKPOINT_STORE):
@@ -395,7 +395,7 @@ def end_states(submission: Submission) -> None:
 
 
 def _forget_code(store: StateStore, name: str) -> None:
-    """What it got while it ran (packaging.stored_code)."""
+    """Code received while running (packaging.stored_code)."""
     for digest in store.children(code_path(name)):
         archive = code_archive_path(name, digest)
         for part in store.children(archive):

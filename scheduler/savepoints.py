@@ -1,8 +1,8 @@
-"""Savepoints: a checkpoint copied into a folder that outlives its topology, and back.
+"""Savepoints: copies of a checkpoint in a folder that outlives its topology, and restores.
 
-A savepoint has all that is needed to begin with it: the states of all tasks, their files, and a
-description. A topology begins with it, or with a checkpoint's own folder, as with a checkpoint of
-its own: the states are put into its store before its master starts.
+A savepoint is self-contained: the states of all tasks, their files, and a description. A
+topology starts from a savepoint, or from a checkpoint's own folder, as from its own checkpoint:
+the states are copied into its store before its master starts.
 """
 
 import hashlib
@@ -37,25 +37,23 @@ from heron_io.checkpoint_store.state_folder import DESCRIPTION, StateFolder, wro
 from heron_io.security import Keys
 
 NO_STATE = b""
-"""What a task is given that begins without state."""
+"""State of a task without saved state."""
 
 
 def store_url(topology: TopologySpec, beside_logs: str) -> str:
-    """Where a topology keeps its checkpoints: where its config says, or beside its logs."""
+    """A topology's checkpoint store: the configured one, or beside its logs."""
     beside = os.path.join(os.path.dirname(os.path.abspath(beside_logs)), "checkpoints")
     return str(topology.config.get(keys.CHECKPOINT_STORE) or beside)
 
 
 def run_of(pair: Keys) -> str:
-    """A name for one run of a topology, the same for all its processes, and for a run that resumes
-    from what it has left."""
+    """Name of one run, equal for all its processes and for a resumed run."""
     return pair.run or hashlib.sha256(pair.public.encode()).hexdigest()[:16]
 
 
 def begin_run(topology: TopologySpec, url: str, pair: Keys) -> None:
-    """Say in a checkpoint store that this run saves its states there; HeronError if that cannot be.
-    Only in a folder: a store with a server is away when that does not answer, and never looks
-    empty."""
+    """Mark a checkpoint store as used by the run; HeronError on failure. For folders only: a
+    store with a server is unreachable when down, and never looks empty."""
     config = keys.with_defaults(topology.config)
     saves = keys.takes_checkpoints(config) or keys.saves_states(config)
     if saves and is_on_this_machine(url):
@@ -83,11 +81,11 @@ class Taking(Struct, frozen=True):
     url: str
     """Its folder."""
     key: bytes = b""
-    """Signs it; empty: it is not signed."""
+    """Signing key; empty: unsigned."""
 
     def copied(self) -> Iterator[str]:
-        """Copy one state after the other; says how far it is before each. CheckpointStoreError if
-        that cannot be done; then what was written is removed."""
+        """Copy the states one by one; reports progress before each. CheckpointStoreError on
+        failure, after removing the written part."""
         source = self.store.checkpoint(self.topology.name, self.checkpoint)
         target = open_checkpoint_store(self.url).savepoint()
         contents: dict[int, Contents] = {}
@@ -123,8 +121,8 @@ class Taking(Struct, frozen=True):
 
 
 def check_is_free(url: str) -> None:
-    """UsageError if there is a savepoint, or anything else; the store's own error if nobody can
-    look."""
+    """UsageError for an existing savepoint or other content; the store's own error if
+    unreadable."""
     target = open_checkpoint_store(url).savepoint()
     try:
         found = target.access.names(target.path)
@@ -144,7 +142,7 @@ def _remove(folder: StateFolder, tasks: list[int]) -> None:
             folder.access.remove(f"{folder.path}/{task}")
         folder.access.remove(f"{folder.path}/{SIGNATURE}")
         folder.access.remove(f"{folder.path}/{DESCRIPTION}")
-    except Exception:  # the error that made us do this is the one to be told
+    except Exception:  # the original error is reported
         return
 
 
@@ -152,7 +150,7 @@ def _remove(folder: StateFolder, tasks: list[int]) -> None:
 
 
 class Savepoint(Struct, frozen=True):
-    """A folder that was read and fits: what a topology begins with."""
+    """A checked folder: the initial state of a topology."""
 
     folder: StateFolder
     description: Description
@@ -160,9 +158,10 @@ class Savepoint(Struct, frozen=True):
     trust: Trust = field(default_factory=Trust)
 
     def write(self, store: CheckpointFiles, topology: str, number: int) -> int:
-        """Put all states into a topology's store as its checkpoint `number`; their size in bytes.
+        """Copy all states into a topology's store as its checkpoint `number`; their size in
+        bytes.
 
-        It is described by whoever calls (`described`).
+        The caller writes the description (`described`).
         """
         target = store.checkpoint(topology, number)
         size_bytes = 0
@@ -188,8 +187,8 @@ class Savepoint(Struct, frozen=True):
         }
 
     def described(self, plain: Description) -> Description:
-        """What is said of that checkpoint, given the description of one with a state for each task:
-        the next run divides what this one has not processed, whoever has ended it."""
+        """Description of the checkpoint, given a description with a state per task: input
+        unprocessed in it is redistributed by the next run, after any kind of end."""
         previous = {name: SavedComponent(tasks) for name, tasks in self.previous.items()}
         components = {**plain.components, **previous}
         return replace(plain, components=components, at_end=self.description.at_end)
@@ -206,7 +205,7 @@ class Savepoint(Struct, frozen=True):
         return self.trust.check_again(task, self.folder.load(task), self.folder.path)
 
     def node(self, number: int, size_bytes: int) -> dict[str, Any]:
-        """What the state store is to say: the topology has completed this checkpoint."""
+        """Checkpoint node of the state store: the topology has completed the checkpoint."""
         at = self.description.at
         completed: dict[str, Any] = {
             "number": number,

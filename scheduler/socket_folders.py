@@ -1,7 +1,7 @@
-"""Folders for socket files, whose paths have to be short.
+"""Folders for socket files, which need short paths.
 
-Where one lies stands in the state store, for whoever cleans up after a scheduler that was killed.
-What a node says is only removed if it is such a folder: the name, the owner, the mode, the parent.
+The location is in the state store, for cleanup after a killed scheduler. A path from a node is
+removed only if valid as such a folder: name, owner, mode, parent.
 """
 
 import logging
@@ -25,7 +25,7 @@ PRIVATE_MODE = 0o700
 
 
 def sockets_folder() -> str:
-    """A new folder for socket files that only its owner may enter, with a short path."""
+    """A new private folder for socket files, with a short path."""
     return tempfile.mkdtemp(prefix=PREFIX, dir=next(_parents(), None))
 
 
@@ -37,7 +37,7 @@ def _parents() -> Iterator[str]:
 
 
 def remove_sockets(folder: object) -> None:
-    """Remove the folder that a scheduler's node names, if it can be no other than one of ours."""
+    """Remove the folder named in a scheduler's node, if certainly ours."""
     if isinstance(folder, str) and is_sockets_folder(folder):
         shutil.rmtree(folder, ignore_errors=True)
     elif folder and (not isinstance(folder, str) or os.path.lexists(folder)):
@@ -45,7 +45,7 @@ def remove_sockets(folder: object) -> None:
 
 
 def is_sockets_folder(path: str) -> bool:
-    """Whether `sockets_folder` made this for the user who runs this, and nobody changed it."""
+    """Whether the folder was made by `sockets_folder` for the current user, unchanged."""
     parent, name = os.path.split(path)
     if _NAME.fullmatch(name) is None or parent not in _parents():
         return False

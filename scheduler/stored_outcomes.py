@@ -1,8 +1,8 @@
-"""How topologies have ended, in the state store: each machine that reads it sees them for a day.
+"""Ends of topologies, in the state store: visible for a day to each machine with the store.
 
-The record of a topology's end outlives its nodes, so that one that fails in the night does not
-vanish: `topology.ended.visible.hours`. It is written as its nodes are removed, and goes when the
-next topology of its name is removed in turn, when its time is over, or by `remove_logs`.
+The record of a topology's end outlives its nodes, so that a nightly failure stays visible:
+`topology.ended.visible.hours`. The record is written when the nodes are removed, and is deleted
+when the next topology of its name is removed, after its time, or by `remove_logs`.
 """
 
 import time
@@ -93,7 +93,7 @@ def stored_outcomes(
 
 
 def stored_outcome(store: StateStore, name: str) -> dict[str, Any]:
-    """How the last run of one topology ended; empty if nothing is known, or it is malformed."""
+    """End of a topology's last run; empty if unknown or malformed."""
     try:
         return dict(_object(store.get(outcome_path(name))))
     except HeronError as error:

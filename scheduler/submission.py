@@ -13,7 +13,7 @@ from heron_io.security import Keys
 
 
 class Submission(Struct, frozen=True):
-    """A topology to run. Which back end runs it is said beside it."""
+    """A topology to run, independent of the back end."""
 
     topology: TopologySpec
     packing: PackingPlan
@@ -22,18 +22,18 @@ class Submission(Struct, frozen=True):
     foreground: bool
     keys: Keys = field(default_factory=Keys.new)
     console: int | None = None
-    """Pipe of a foreground command line that shows what components print."""
+    """Pipe of a foreground command that displays components' output."""
     remove_at_end: tuple[str, ...] = ()
     """Folders that are the run's own, such as an embedded ZooKeeper's data."""
     savepoint: Savepoint | None = None
-    """With which state it begins."""
+    """Initial state."""
     previous: PreviousRun | None = None
-    """What a run of its name has left and it resumes from."""
+    """State of a previous run to resume from."""
     was_up: bool = False
-    """Whether the topology runs already, and containers are added to it, or its scheduler is
-    another one: a process that cannot start does not end it then."""
+    """Whether the topology is running already, with added containers or a new scheduler: a
+    process that cannot start then does not end the topology."""
     predecessor: str = ""
-    """How the scheduler ended that this one replaces; empty for the first one."""
+    """End of the replaced scheduler; empty for the first."""
     waits_for_capacity: bool = False
     """`submit` goes on waiting where the cluster has no room."""
 

@@ -1,8 +1,8 @@
-"""The packing plans of a topology that is being scaled: the one it runs by, and the one it is to.
+"""Packing plans of a topology during a rescale: the active plan and the target plan.
 
-The first stands in the physical plan, the second under /packingplans. Usually they are the same.
-Whoever starts and ends containers runs those of both: added ones come before the switch, removed
-ones go after it.
+The active plan is in the physical plan, the target plan under /packingplans. Usually they are
+equal. Containers of both plans run: added ones start before the switch, removed ones end after
+it.
 """
 
 from msgspec import Struct
@@ -20,7 +20,7 @@ class Packings(Struct, frozen=True):
     wanted: PackingPlan
 
     def of(self, container: int) -> PackingPlan:
-        """The plan by which a container starts: an added one knows only the wanted one."""
+        """The plan for a container's start: an added container is in the target plan only."""
         here = any(each.id == container for each in self.current.containers)
         return self.current if here else self.wanted
 
@@ -32,8 +32,8 @@ class Packings(Struct, frozen=True):
 
 
 def read_packings(store: StateStore, name: str) -> Packings:
-    """What the state store has; HeronError if it has no such topology. Before the first physical
-    plan both are the same."""
+    """Plans in the state store; HeronError for an unknown topology. Both are equal before the
+    first physical plan."""
     packing, physical = store.get(packing_path(name)), store.get(physical_path(name))
     if packing is None:
         raise HeronError(f"the state store has no packing plan of {name!r}: has it ended?")

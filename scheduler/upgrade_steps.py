@@ -1,9 +1,9 @@
-"""The steps of an upgrade of the engine: the containers of a topology are replaced, one at a time.
+"""Steps of an engine upgrade: the containers of a topology are replaced, one at a time.
 
-Each is begun only when the one before has shown that it works: all instances are registered, data
-flows and, where checkpoints are taken, one is complete. The topology master comes last: it is the
-judge of all others, and whatever it does, data goes on. A container that does not come back goes
-back to what it ran before, and with that the upgrade ends.
+Each replacement starts after the previous container is proven: all instances are registered,
+data flows and, under checkpoints, a checkpoint is complete. The topology master is last: it
+verifies all others, and its restart never affects the data. A container that does not recover is
+rolled back to its previous engine, which ends the upgrade.
 """
 
 from collections.abc import Generator, Mapping
@@ -32,7 +32,7 @@ from heron_engine.scheduler.operation_steps import (
 FLOW_SECS = 10.0
 """How long nothing may be processed after a container is back; a source may have nothing to say."""
 UPGRADED, REPLACING = "upgraded", "replacing"
-"""In the result: the containers that are done, and which one is under way, with what it was."""
+"""In the result: the finished containers, and the current one with its previous engine."""
 
 
 class _Replacing(Struct, frozen=True):
@@ -40,9 +40,9 @@ class _Replacing(Struct, frozen=True):
 
     container: int
     before: Service
-    """Who served it."""
+    """The previous process."""
     ran: InstalledEngine | None
-    """By what; None: the scheduler's own."""
+    """The previous engine; None: the scheduler's own."""
 
 
 class Upgrade(Struct, frozen=True):
@@ -52,7 +52,7 @@ class Upgrade(Struct, frozen=True):
     engine: InstalledEngine
 
     def run(self, result: Mapping[str, Any]) -> Steps:
-        """`result`: what whoever carried it out before has done."""
+        """`result`: progress of an earlier process."""
         done = list(result.get(UPGRADED, ()))
         order = [*sorted(self.steps.running_containers()), MASTER_CONTAINER]
         if not done and REPLACING not in result:
@@ -79,7 +79,7 @@ class Upgrade(Struct, frozen=True):
         return _Replacing(container, before, ran.engine)
 
     def _replace(self, it: _Replacing, position: str, done: list[int]) -> Steps:
-        """One container, and the proof that it works; HeronError when it is back on what it ran."""
+        """Replace one container and verify it; HeronError after a rollback."""
         containers = self.steps.containers
         try:
             if self.steps.service(it.container) in (it.before, None):
@@ -103,7 +103,7 @@ class Upgrade(Struct, frozen=True):
             raise HeronError(f"it runs heronpy {now} instead: {self.engine} could not be started")
 
     def _flows(self, container: int) -> Steps:
-        """Until something is processed, as far as there is anything to process."""
+        """Wait until tuples are processed, as far as available."""
         first, late_at = self._processed(), self.steps.clock() + FLOW_SECS
         while (now := self._processed()) is None or first is None or now <= first:
             first = first if first is not None else now
@@ -118,7 +118,8 @@ class Upgrade(Struct, frozen=True):
         return {}
 
     def _has_checkpoint(self) -> Steps:
-        """One that is begun and completed now, where any are taken: it goes through everybody."""
+        """Wait for a newly started and completed checkpoint, if enabled: it involves every
+        instance."""
         late_at = self.steps.clock() + self.steps.containers.back_secs
         while (stats := self._stats()) is None or not _is_released(stats):
             if self.steps.clock() > late_at:
@@ -136,12 +137,12 @@ class Upgrade(Struct, frozen=True):
         return {}
 
     def _reason(self, container: int, error: HeronError) -> str:
-        """Why it is not back; what its instances say is nearer to the cause."""
+        """Reason of a failed recovery; the instances' own reasons are preferred."""
         stats = self._stats()
         return next(iter(stats.errors.values())) if stats and stats.errors else str(error)
 
     def _roll_back(self, it: _Replacing) -> Generator[OperationProgress, None, None]:
-        """The container runs by what it ran before; nobody can do more than wait for it."""
+        """Roll the container back to its previous engine and wait for it."""
         failed = self.steps.service(it.container)
         self.steps.containers.choose(it.container, Choice(it.ran))
         self.steps.containers.stop(it.container)

@@ -18,16 +18,16 @@ class Home:
 
     @staticmethod
     def of_user() -> "Home":
-        """The folder of whoever runs this."""
+        """The folder of the current user."""
         return Home(home_path())
 
     @property
     def store_url(self) -> str:
-        """The state store that needs no server: files in this folder."""
+        """The serverless state store: files in the user's folder."""
         return store_url_in(self.path)
 
     def topology(self, name: str) -> str:
-        """The folder of one topology: its logs, and how its last run ended."""
+        """The folder of one topology: logs, and outcome of its last run."""
         return os.path.join(self.path, "topologies", name)
 
     def logs(self, name: str) -> str:
@@ -54,12 +54,11 @@ class Home:
         return os.path.join(self.path, "checkpoints", name)
 
     def states(self, name: str) -> str:
-        """Where a topology keeps the states of its checkpoints, unless its config says otherwise:
-        beside its logs."""
+        """Default folder of a topology's checkpoint states: beside its logs."""
         return os.path.join(self.topology(name), "checkpoints")
 
     def savepoint(self, name: str, at: str) -> str:
-        """Where a savepoint goes that nobody has named a folder for; `at`: when, for people."""
+        """Default folder of a savepoint; `at`: its time, for people."""
         return os.path.join(self.path, "savepoints", f"{name}-{at}")
 
     @property
@@ -69,7 +68,7 @@ class Home:
 
     @property
     def zookeepers(self) -> str:
-        """The folder of ZooKeeper servers that were started for one run each."""
+        """Folder of ZooKeeper servers started for single runs."""
         return os.path.join(self.path, "zookeepers")
 
     def clean_logs(self, name: str) -> None:
@@ -92,7 +91,7 @@ class Home:
 
 
 def has_files(folder: str) -> bool:
-    """Whether there is a folder of this name, and something in it."""
+    """Whether a non-empty folder of the name exists."""
     with suppress(FileNotFoundError, NotADirectoryError):
         return bool(os.listdir(folder))
     return False

@@ -12,7 +12,7 @@ from heron_engine.scheduler.machine_limits import check_this_machine
 from heron_engine.scheduler.submission import Submission
 
 READY_SECS = 30.0
-"""A topology whose instances are not all there after this long has a problem worth telling."""
+"""Time after which missing instances are reported."""
 
 
 class LocalBackend:
@@ -22,7 +22,7 @@ class LocalBackend:
     ready_secs = READY_SECS
 
     def check(self, submission: Submission) -> None:
-        """Nothing is needed but this machine, which has to hold it."""
+        """Checks only whether the local machine can hold the topology."""
         check_this_machine(submission.packing)
 
     def jobs(self, submission: Submission, sockets: str) -> list[ProcessSpec]:
@@ -31,7 +31,7 @@ class LocalBackend:
         return [container_job(submission, each, sockets) for each in containers]
 
     def node_fields(self) -> dict[str, Any]:
-        """Nothing more."""
+        """No additional data."""
         return {}
 
     def describe(self, submission: Submission) -> str:
@@ -43,7 +43,7 @@ class LocalBackend:
         return submission.home.logs(submission.topology.name)
 
     def preview(self, submission: Submission) -> str:
-        """The packing plan says it all."""
+        """Determined by the packing plan alone."""
         return ""
 
 

@@ -1,10 +1,10 @@
-"""What a scheduler's back end is: how the containers of a topology are started on some cluster.
+"""Back ends of a scheduler: start of a topology's containers on a cluster.
 
-There are two kinds. Around a `Supervised` one a scheduler process of ours (`scheduler.daemon`)
-serves: it announces itself, supervises the back end's jobs, and cleans up whatever ends them. A
-`SelfRunning` one hands the containers to a cluster that starts them again by itself; then nobody of
-ours stays on the submitting machine, and the scheduler's node has no pid. Either says what is wrong
-before anything is written.
+Two kinds exist. A `Supervised` back end runs inside a scheduler process (`scheduler.daemon`),
+which announces itself, supervises the back end's jobs, and cleans up after any end. A
+`SelfRunning` back end hands the containers to a cluster that restarts them itself; then no
+process of ours remains on the submitting machine, and the scheduler's node has no pid. Both
+report problems before writing.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from heron_io.state_store.protocol import StateStore
 
 
 def describe_containers(submission: Submission) -> str:
-    """What a back end that runs containers says of them."""
+    """Description of containers by their back end."""
     return counted(len(submission.packing.containers), "container")
 
 
@@ -27,7 +27,7 @@ class Backend(Protocol):
 
     @property
     def kind(self) -> str:
-        """Its name: --scheduler takes it, and the scheduler's node says it."""
+        """Name for --scheduler and for the scheduler's node."""
 
     @property
     def ready_secs(self) -> float:
@@ -60,37 +60,37 @@ class Supervised(Backend, Protocol):
 
 @runtime_checkable
 class SelfRunning(Backend, Protocol):
-    """A cluster runs the containers, and starts again those that end."""
+    """A cluster runs and restarts the containers."""
 
     def deploy(self, submission: Submission) -> None:
-        """Hand a registered topology to the cluster. HeronError in one line if it is refused; then
-        nothing of it is left there."""
+        """Hand a registered topology to the cluster. HeronError in one line if rejected, without
+        leftovers."""
 
     def known(self, name: str) -> str:
         """What the cluster itself runs by the topology's name, in words; empty if nothing."""
 
     def end(self, name: str) -> None:
-        """End all containers and remove what was put on the cluster; one that has nothing of the
-        topology any more is no error. What the state store does not know goes by its name."""
+        """End all containers and remove the cluster's files; a topology unknown to the cluster
+        is ignored. The name is sufficient."""
 
     def restart(self, name: str, container: int | None) -> None:
-        """Start one container again, None for all of them; HeronError if there is none such."""
+        """Restart one container, None for all; HeronError for an unknown container."""
 
     def reserve_capacity(self, store: StateStore, name: str, plan: PackingPlan | None) -> None:
-        """Begin to make containers that run as large as `plan` needs them, where the cluster can;
-        None: it is not needed any more. HeronError if one of the plan is larger than any can be."""
+        """Start to enlarge running containers for `plan`, if supported; None: no longer needed.
+        HeronError if a container of the plan exceeds the cluster's maximum."""
 
     def too_small(self, store: StateStore, name: str, plan: PackingPlan) -> str:
-        """What the cluster is still to do of that, in words; empty if nothing."""
+        """Pending enlargements, in words; empty if none."""
 
     def waiting(self, store: StateStore, name: str) -> str:
-        """Which containers the cluster has not given, in its words; empty if none is known."""
+        """Containers not granted by the cluster, in its words; empty if none is known."""
 
     def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
-        """Start the containers `added`, or end those `removed`, of a topology that runs.
+        """Start the `added` containers, or end the `removed` containers, of a running topology.
 
-        `heronpy update` calls it with the added ones when the new packing plan stands in the state
-        store, and with the removed ones when the physical plan is without them. A cluster's own
-        master that follows the packing plan has nothing to do. HeronError if it cannot be done;
-        then none of the added ones is left.
+        `heronpy update` calls the method with added containers when the new packing plan is in
+        the state store, and with removed ones when the physical plan excludes them. A cluster
+        master that follows the packing plan needs no action. HeronError on failure, without any
+        of the added containers left.
         """

@@ -47,16 +47,16 @@ class Archives(Struct, frozen=True):
     """Where archives are put, and how workers get them."""
 
     folder: str
-    """On the machine that submits: a shared file system, or what a web server serves."""
+    """Path on the submitting machine: a shared file system, or a folder served by a web server."""
     uri: str
-    """The same place as workers see it; a file is at URI/FILE."""
+    """URI of the folder for workers; a file is at URI/FILE."""
     fetch: str = FETCH
     """Command line of a worker's shell; {uri} and {file} stand for the archive and the new file."""
     limit_bytes: int | None = None
 
 
 class ClusterConfig(Struct, frozen=True):
-    """What a cluster's file says."""
+    """Content of a cluster's file."""
 
     name: str
     file: str
@@ -68,10 +68,10 @@ class ClusterConfig(Struct, frozen=True):
     """cpu (cores), ram, disk (bytes) of the largest container; what is not said is not limited."""
     archives: Archives | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    """The section of its scheduler."""
+    """Section of its scheduler."""
 
     def lacks(self, what: str) -> UsageError:
-        """The error of a file without something that its scheduler needs."""
+        """Error for a file without a setting required by its scheduler."""
         return UsageError(f"{self.file}: scheduler {self.scheduler} needs {what}: add the key")
 
     def store_problem(self) -> str | None:
@@ -121,8 +121,8 @@ _SPEC, _SCHEDULER = re.compile(r"\bspec\b"), re.compile(r"\bscheduler\b")
 
 
 def cluster_of(name: str, config_path: str | None = None) -> ClusterConfig:
-    """The cluster called `name`; UsageError if there is none, or with file and line of what is
-    wrong in its file."""
+    """The cluster called `name`; UsageError for an unknown name, or with file and line of an
+    error."""
     folder = folder_of(config_path)
     names = names_in(folder)
     if name not in names:

@@ -1,4 +1,4 @@
-"""Which keys a cluster's file may have, and what each takes. Pure."""
+"""Keys of a cluster's file, and their values. Pure."""
 
 import re
 import shlex
@@ -42,7 +42,7 @@ def read_section(located: "Located", known: Mapping[str, Any]) -> dict[str, Any]
 
 
 def text(located: "Located") -> str:
-    """A word that is not empty."""
+    """A non-empty word."""
     if not isinstance(located.value, str) or not located.value.strip():
         raise located.position.wrong(f"expected text, not {located.plain()!r}")
     return located.value

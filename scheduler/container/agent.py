@@ -1,11 +1,11 @@
 """Runs one container, `python -m scheduler.container`, on a machine of any cluster.
 
-The container has three ties to its agent: a pipe at its stdin that ends with the agent, the
-kernel's parent-death signal, and its status pipe at its stdout. So a container never outlives its
-agent, and one that is silent is killed. What follows from a container's end is not decided here.
+The container is tied to its agent three times: by a pipe at stdin that closes with the agent, by
+the kernel's parent-death signal, and by its status pipe at stdout. So a container never outlives
+its agent, and a silent container is killed. Consequences of a container's end are decided
+elsewhere.
 
-In Spark's workers this runs before anything of a runtime is unpacked: it needs the standard library
-alone.
+In Spark's workers the agent runs before a runtime is unpacked: standard library only.
 """
 
 import os
@@ -71,11 +71,11 @@ class ContainerAgent:
         return self._core.transition_log()
 
     def watch(self, number: int, handle: Callable[[], None]) -> None:
-        """Call `handle` when this file descriptor is readable while somebody waits."""
+        """Call `handle` when the file descriptor is readable during a wait."""
         self._watched[number] = handle
 
     def unwatch(self, number: int) -> None:
-        """Watch it no longer."""
+        """Stop watching the descriptor."""
         del self._watched[number]
 
     def stop(self, reason: str) -> None:
@@ -89,7 +89,7 @@ class ContainerAgent:
         self._handle(KillRequested(reason))
 
     def run(self) -> ContainerEnd:
-        """From the container's start to its end; one that is to stop before is not started."""
+        """Run the container from start to end; not started if already stopped."""
         if self._stop_reason is not None:
             return ContainerEnd(0, "", 0.0, self._stop_reason)
         self.start()
@@ -112,8 +112,8 @@ class ContainerAgent:
         )
 
     def wait(self, timeout_secs: float) -> ContainerEnd | None:
-        """Until the container ends, something that is watched is readable, somebody calls `stop`,
-        or the time is over; how the container ended once it has."""
+        """Wait for the container's end, a readable descriptor, a call of `stop`, or the timeout;
+        returns the end if ended."""
         status_pipe = self._status_pipe
         poll = select.poll()
         for number in (status_pipe, self._waker.readable, *self._watched):
@@ -132,7 +132,7 @@ class ContainerAgent:
         return self._core.end
 
     def close(self) -> None:
-        """Kill the process if it still runs, and close its pipes."""
+        """Kill the process if still running, and close its pipes."""
         if self._process is None:
             return
         self._process.kill()
@@ -156,7 +156,7 @@ class ContainerAgent:
         return self._process.stdout.fileno()
 
     def _read_status(self) -> bool:
-        """Take in what the container says; False once it has closed its status pipe."""
+        """Read the container's status; False once its status pipe is closed."""
         data = os.read(self._status_pipe, STATUS_PIPE_BYTES)
         self._handle(AgentHeartbeat())
         try:
@@ -167,7 +167,7 @@ class ContainerAgent:
 
     @property
     def _was_killed(self) -> bool:
-        """Whether it has ended because it was killed: what it has left may hold its pipe open."""
+        """Whether the container ended by a kill: its descendants may keep the pipe open."""
         assert self._process is not None
         return self._core.phase is AgentPhase.KILLED and self._process.poll() is not None
 

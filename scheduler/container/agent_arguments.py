@@ -1,4 +1,4 @@
-"""The command line of an agent: its own arguments, `--`, and those of scheduler.container."""
+"""Command line of an agent: its own arguments, `--`, and arguments of scheduler.container."""
 
 import argparse
 import os
@@ -16,15 +16,15 @@ SOCKETS = "sockets"
 
 
 class AgentArguments(Struct, frozen=True):
-    """What an agent was started with."""
+    """Parsed arguments of an agent."""
 
     own: argparse.Namespace
     """At least `python` and `silent_secs`."""
     container: tuple[str, ...]
-    """For scheduler.container, without what only this machine knows."""
+    """Arguments of scheduler.container, without machine-specific values."""
 
     def value(self, name: str) -> str:
-        """What the container's argument `--name` says."""
+        """Value of the container's argument `--name`."""
         return self.container[self.container.index(f"--{name}") + 1]
 
 
@@ -52,10 +52,10 @@ def check_python(packed_for: str, kind: str) -> None:
 
 
 def remove_old_sockets() -> None:
-    """Those of a container that ran in this working directory before."""
+    """Arguments of an earlier container in the working directory."""
     shutil.rmtree(SOCKETS, ignore_errors=True)
 
 
 def machine_arguments(store_url: str) -> tuple[str, ...]:
-    """Arguments of scheduler.container that only this machine knows."""
+    """Machine-specific arguments of scheduler.container."""
     return ("--sockets", sockets_in(os.getcwd()), "--bind-host", own_address(store_url))

@@ -1,7 +1,7 @@
-"""What the agent of one container decides: when to end its process, when to kill it. Pure.
+"""Decisions of a container's agent: when to end its process, when to kill it. Pure.
 
-An agent runs `python -m scheduler.container` on a machine of some cluster. It never starts the
-process again: whoever started the agent decides that, by how the container ended.
+An agent runs `python -m scheduler.container` on a machine of some cluster. The agent never
+restarts the process: the starter of the agent decides on a restart, by the container's end.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ class AgentPhase(Enum):
 
     RUNNING = "running"
     STOPPING = "stopping"
-    """It has SIGTERM and some time."""
+    """Terminated by SIGTERM, with a deadline."""
     KILLED = "killed"
     ENDED = "ended"
 
@@ -42,10 +42,10 @@ class ContainerEnd:
     code: int
     """Its exit code, or minus the number of a signal."""
     reason: str
-    """What it said about that, or why it was killed."""
+    """The process's end message, or the reason of the kill."""
     ran_secs: float = 0.0
     stop_reason: str | None = None
-    """Why it was asked to end; None if it was not."""
+    """Reason of the requested end; None if not requested."""
 
 
 # Events
@@ -103,16 +103,16 @@ Instruction = AgentTerminate | AgentKill
 
 @dataclass
 class AgentCore:
-    """One container's process, from its start to its end."""
+    """One container's process, from start to end."""
 
     started_at: float
     silent_secs: float
-    """A container that says nothing for so long is killed."""
+    """Silence after which a container is killed."""
     phase: AgentPhase = AgentPhase.RUNNING
     heard_at: float = field(init=False)
-    """When it last said something."""
+    """Time of the last heartbeat."""
     end: ContainerEnd | None = None
-    """Once it has ended."""
+    """Result, once ended."""
     _stop_reason: str | None = None
     _kill_reason: str = ""
     _kill_at: float = NEVER
@@ -123,7 +123,7 @@ class AgentCore:
         self.heard_at = self.started_at
 
     def handle(self, event: Event, now: float) -> list[Instruction]:
-        """What to do about an event."""
+        """Reaction to an event."""
         missed_secs = self._clock_jump.missed_secs(now)  # it stood still itself: nobody's fault
         self.heard_at += missed_secs
         self._kill_at += missed_secs

@@ -19,18 +19,18 @@ from heron_io.private_files import private
 ENGINES_FILE = "engines.json"
 SEARCH_PATH = "PYTHONPATH"
 OTHERS = -1
-"""Instead of a container: all of which nothing is said, such as those that an update adds."""
+"""Key of the default engine: for unlisted containers, such as additions of an update."""
 OURS = "heron_core"
-"""A folder of a search path that holds this holds an engine."""
+"""File that marks a search path folder as an engine."""
 
 
 class InstalledEngine(Struct, frozen=True):
-    """An engine that is installed on this machine."""
+    """An installed engine of the machine."""
 
     python: str
     """Its interpreter."""
     folder: str = ""
-    """Where its packages lie if that is none of the interpreter's own folders."""
+    """Folder of its packages if outside of the interpreter's own folders."""
     version: str = ""
 
     def __str__(self) -> str:
@@ -38,7 +38,7 @@ class InstalledEngine(Struct, frozen=True):
         return f"heronpy {self.version} ({where})"
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a process that runs by it: `given`, with no other engine in it."""
+        """Environment of a process of the engine: `given`, without other engines."""
         words = [each for each in given.get(SEARCH_PATH, "").split(os.pathsep) if each]
         paths = [each for each in words if not os.path.isdir(os.path.join(each, OURS))]
         paths[:0] = [self.folder] * bool(self.folder)
@@ -47,7 +47,7 @@ class InstalledEngine(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """What a container is to run by."""
+    """Engine of a container."""
 
     engine: InstalledEngine | None = None
     on_trial: bool = False
@@ -58,20 +58,20 @@ class Engines:
     """The choices for the containers of one scheduler."""
 
     def __init__(self, folder: str) -> None:
-        """`folder`: that of the topology's sockets."""
+        """`folder`: the topology's socket folder."""
         self._path = os.path.join(folder, ENGINES_FILE)
 
     def of(self, container: int) -> Choice:
-        """What a container is to run by."""
+        """The engine of a container."""
         every = self._all()
         found = every.get(str(container)) or every.get(str(OTHERS), {})
         try:
             return from_json(Choice, found, ENGINES_FILE)
-        except ProtocolError:  # of somebody else's file; ours are written whole
+        except ProtocolError:  # written by a foreign program; ours writes atomically
             return Choice()
 
     def choose(self, container: int, choice: Choice) -> None:
-        """From its next start on."""
+        """Set the engine from the container's next start on."""
         entry = {"engine": to_json(choice.engine), "on_trial": choice.on_trial}
         new = f"{self._path}.new"
         with open(new, "w", encoding="utf-8", opener=private) as file:

@@ -1,9 +1,10 @@
 """The executor of one container: its topology master, or its stream manager and instances.
 
-Container 0 holds the master alone (Heron: SchedulerUtils); any other the stream manager and one
-process for each instance, all forked from this one. `heron_instance` is imported before the first
-fork, so instances start with it warm; the one process that needs `stream_manager` or
-`topology_master` imports it itself, and all others are smaller and earlier for it.
+Container 0 has only the master (Heron: SchedulerUtils); any other container the stream manager
+and one process for each instance, all forked from the executor. `heron_instance` is imported
+before the first fork, so instances start with it loaded; the one process that needs
+`stream_manager` or `topology_master` imports the package itself, so all others are smaller and
+start earlier.
 """
 
 import gc
@@ -48,7 +49,7 @@ through them again and again (20 % of a bolt's time, measured), for cycles that 
 
 
 class ContainerSpec(Struct, frozen=True):
-    """A container to run: of which topology, by which plan, and where its files lie."""
+    """A container to run: topology, plan, and file locations."""
 
     topology: TopologySpec
     packing: PackingPlan
@@ -58,16 +59,16 @@ class ContainerSpec(Struct, frozen=True):
     logs: str
     """Directory of the log files."""
     sockets: str
-    """Directory of the socket files, only its owner may enter it."""
+    """Directory of the socket files, accessible only to its owner."""
     console: int | None = None
     """Where printed lines go besides the log: a pipe of the command line, or nowhere."""
     bind_host: str = "127.0.0.1"
     predecessor: str = ""
-    """How the executor ended that this one replaces; empty for the first one."""
+    """End of the replaced executor; empty for the first."""
     was_up: bool = False
     """Whether the topology has run before: then a process that cannot start does not end it."""
     relocate: Callable[[TopologySpec], TopologySpec] = lambda each: each
-    """A topology with its paths as they are on this machine; HeronError if it cannot be here."""
+    """A topology with local paths; HeronError if its code is unavailable."""
     mark: RunMark = RunMark.THERE
     """What its processes have to do about the run's mark in the checkpoint store."""
 
@@ -119,10 +120,10 @@ def _begin_states(spec: ContainerSpec) -> RunMark:
 def changed_specs(
     spec: ContainerSpec, message: PlanMessage | None, link: SupervisorLink
 ) -> list[ProcessSpec]:
-    """The processes of the container, now that the topology is scaled; HeronError for no plan.
+    """Processes of the container after a rescale; HeronError without a plan.
 
-    The topology master says that the state store has another plan, which is for whoever runs the
-    containers; a stream manager says by which plan it works.
+    A report of the topology master concerns the container runner: the state store has a new
+    plan; a report of the stream manager names its current plan.
     """
     if spec.container == MASTER_CONTAINER:
         link.request_reload()
@@ -147,7 +148,7 @@ def _socket(spec: ContainerSpec) -> str:
 
 
 def process_specs(spec: ContainerSpec) -> list[ProcessSpec]:
-    """The processes of a container, the one that ends last first."""
+    """The processes of a container, last to end first."""
     if spec.container == MASTER_CONTAINER:
         return [_master_spec(spec)]
     instances = spec.packing.container(spec.container).instances
@@ -278,7 +279,7 @@ def _debug(topology: TopologySpec) -> bool:
 
 
 def _in_one_line(error: BaseException) -> str:
-    """What an exception says and where it was raised last, in the user's code if it came by it."""
+    """Text and location of an exception, in the user's code if involved."""
     frames = traceback.extract_tb(error.__traceback__)
     last = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     where = location(error) or last

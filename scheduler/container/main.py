@@ -1,10 +1,11 @@
-"""`python -m scheduler.container`: one container of a topology, as any cluster back end starts it.
+"""`python -m scheduler.container`: one container of a topology, as started by any cluster back
+end.
 
-It reads topology, packing plan and keys from the state store and supervises the container's
-processes. Whatever starts it should hold the other end of a pipe at its stdin: when that closes,
-the container ends, and on Linux the kernel kills it with its parent. A pipe at its stdout is its
-status pipe (heron_core.supervision). Exit codes: those of
-heron_core.exit_codes; UNSTARTED if it could not even begin.
+The process reads topology, packing plan and keys from the state store and supervises the
+container's processes. The starter should hold the other end of a pipe at its stdin: when the
+pipe closes, the container ends, and on Linux the kernel kills the container with its parent. A
+pipe at stdout is its status pipe (heron_core.supervision). Exit codes: heron_core.exit_codes;
+UNSTARTED if the start failed.
 """
 
 import argparse
@@ -50,13 +51,13 @@ class StoredTopology(Struct, frozen=True):
     packing: PackingPlan
     keys: Keys
     was_up: bool
-    """Whether its stream managers have all been there before."""
+    """Whether all its stream managers were connected before."""
     over: str = ""
     """Why it is not to run any more, if it is over."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the container until it ends; returns its exit code."""
+    """Run the container until the end; returns its exit code."""
     given = _parser().parse_args(words)
     if not given.local:
         die_with_parent(os.getppid())
@@ -135,7 +136,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _read(given: argparse.Namespace, link: SupervisorLink) -> StoredTopology:
-    """What the state store has, as soon as it answers where nobody else would wait for it."""
+    """Content of the state store, retried if the starter does not wait itself."""
     while True:
         try:
             return read(given.store, given.topology, given.container)
@@ -178,7 +179,7 @@ def _console(path: str | None) -> int | None:
         return None
     try:
         return os.open(path, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:  # nobody looks any more
+    except OSError:  # no longer polled
         return None
 
 
@@ -202,8 +203,7 @@ def read(store_url: str, name: str, container: int) -> StoredTopology:
 
 
 def on_this_machine(given: argparse.Namespace, topology: TopologySpec) -> TopologySpec:
-    """The topology with its paths as they are on this machine; HeronError if new code of its cannot
-    be had."""
+    """The topology with local paths; HeronError if new code is unavailable."""
     found = relocated(topology, given.relocated)
     if given.container == MASTER_CONTAINER or not has_stored_code(found):
         return found

@@ -1,12 +1,11 @@
-"""What the processes of user code started ends with them: also after kill -9.
+"""Processes started by user code end with their instances, also after kill -9.
 
-A bolt's own children (Popen, multiprocessing, os.fork) know nothing of our pipes. A supervisor is
-made the subreaper of what it starts (Linux, prctl(2)): when a process dies, the kernel gives its
-children to the supervisor, which kills those that it did not have before. Other systems have no
-subreapers.
+A bolt's own children (Popen, multiprocessing, os.fork) do not know our pipes. A supervisor is
+the subreaper of its descendants (Linux, prctl(2)): when a process dies, the kernel reparents its
+children to the supervisor, which kills new children. Other systems lack subreapers.
 
-A child that has let go of its instance while that lives (a daemon's double fork) belongs to nobody
-that we could tell; it ends with the supervisor.
+A child detached from its living instance (a daemon's double fork) cannot be attributed; it ends
+with the supervisor.
 """
 
 import ctypes
@@ -47,15 +46,15 @@ class Orphans:
     def __init__(self) -> None:
         """Become a subreaper."""
         self._earlier: set[int] = set()
-        """Those that have come while none of our own died."""
+        """Children that arrived while none of our own died."""
         self._killed: set[int] = set()
         self.is_subreaper = sys.platform == "linux" and not ctypes.CDLL(None).prctl(
             PR_SET_CHILD_SUBREAPER, 1
         )
 
     def sweep(self, own: Collection[int], reaped: Collection[int], died: bool) -> int:
-        """After `reaped` have ended, one of our own among them if `died`: kill what that left, and
-        what those leave whom we have killed before. Returns how many."""
+        """After the end of `reaped`, with one of our own among them if `died`: kill their
+        children, and children of earlier kills. Returns the number."""
         if not self.is_subreaper:
             return 0
         died = died or not self._killed.isdisjoint(reaped)
@@ -64,7 +63,7 @@ class Orphans:
         ours = {
             *own,
             *self._killed,
-        }  # what those leave whom we killed is seen before they are reaped
+        }  # children of killed processes are seen before these are reaped
         lost = to_kill(children, ours, self._earlier, died, is_exiting)
         self._earlier = children - ours - lost
         for pid in lost:
@@ -73,7 +72,7 @@ class Orphans:
         return len(lost)
 
     def kill_all(self, own: Collection[int] = ()) -> None:
-        """At the end: everything that is left, and what that leaves."""
+        """At the end: kill all descendants, repeatedly."""
         if self.is_subreaper:
             wait_until(lambda: not self._kill_and_reap(own), KILLED_WAIT_SECS)
 
@@ -91,7 +90,7 @@ class Orphans:
 
 
 def is_exiting(pid: int) -> bool:
-    """Whether a child that nobody has reaped is about to end, or has ended (Linux)."""
+    """Whether an unreaped child is ending or has ended (Linux)."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             flags = int(file.read().rpartition(")")[2].split()[FLAGS_FIELD])

@@ -1,7 +1,7 @@
-"""A container of this machine: forked from its scheduler, and then of its own engine if it has one.
+"""A local container: forked from its scheduler, then executed by its own engine, if different.
 
-The process stays the scheduler's child, with the same lifeline and status pipe, whatever engine it
-becomes: the other engine is executed in its place.
+The process remains the scheduler's child, with unchanged lifeline and status pipe, for any
+engine: the other engine is executed in place.
 """
 
 import logging
@@ -18,7 +18,7 @@ log = logging.getLogger("container")
 
 
 def run(spec: ContainerSpec, link: SupervisorLink) -> int:
-    """The container until it ends; returns its exit code."""
+    """Run the container until the end; returns its exit code."""
     _write_pid(spec)
     choice = Engines(spec.sockets).of(spec.container)
     if choice.engine is not None:
@@ -32,7 +32,7 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
 
 
 def _become(choice: Choice, spec: ContainerSpec, link: SupervisorLink) -> None:
-    """Execute the other engine in the place of this process; OSError if that cannot be."""
+    """Execute the other engine in place of the process; OSError on failure."""
     engine = choice.engine
     assert engine is not None
     words = [engine.python, "-P", "-m", "heron_engine.scheduler.container", *arguments(spec, link)]

@@ -1,8 +1,8 @@
-"""`python -m scheduler.container.preflight`: whether this engine could run a topology.
+"""`python -m scheduler.container.preflight`: whether the engine can run a topology.
 
-The topology is read from stdin. What is printed is one JSON object: the engine's version and
-protocol and, if it speaks the protocol that is asked for, why it cannot run the topology, if so.
-All that containers import is imported, and the classes of all components.
+The topology is read from stdin. The output is one JSON object: the engine's version and protocol
+and, for a matching protocol, a reason why the topology cannot run, if any. All imports of
+containers are tried, including the classes of all components.
 """
 
 import importlib
@@ -32,7 +32,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _trouble(text: str) -> str:
-    """Why the topology cannot run, in one line; empty if it can."""
+    """Reason why the topology cannot run, in one line; empty if possible."""
     try:
         for service in SERVICES:
             importlib.import_module(service)

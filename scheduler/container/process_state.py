@@ -1,4 +1,4 @@
-"""What a supervisor knows of one process: where it is in its life. Pure."""
+"""State of one supervised process. Pure."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -15,12 +15,12 @@ class ProcessPhase(Enum):
     """Where a process is in its life."""
 
     WAITING = "waiting"
-    """It is to be started at its time."""
+    """Waiting for its start time."""
     STARTING = "starting"
-    """It is being forked."""
+    """Being forked."""
     RUNNING = "running"
     STOPPING = "stopping"
-    """It is not wanted any more: it has SIGTERM, and is not started again."""
+    """Unwanted: terminated by SIGTERM, and not restarted."""
 
 
 TRANSITIONS: Mapping[ProcessPhase, frozenset[ProcessPhase]] = {
@@ -33,7 +33,7 @@ TRANSITIONS: Mapping[ProcessPhase, frozenset[ProcessPhase]] = {
 
 
 class ProcessState(Struct):
-    """A process that is wanted, or that has still to end."""
+    """A wanted process, or an ending one."""
 
     spec: ProcessSpec
     policy: RestartPolicy
@@ -41,21 +41,21 @@ class ProcessState(Struct):
     pid: int | None = None
     started_at: float = 0.0
     heard_at: float = 0.0
-    """When it last said something."""
+    """Time of its last heartbeat."""
     start_at: float = 0.0
     kill_at: float = NEVER
-    """When one that has SIGTERM has had its time."""
+    """Deadline after SIGTERM."""
     kill_reason: str = ""
-    """Why it was killed."""
+    """Reason of its kill."""
     last_end: str = ""
     """How its last process ended; empty before the first has."""
     starts: int = 0
     memory_warned: bool = False
-    """Whether it was said that its process nears its limit of memory."""
+    """Whether a warning about its memory limit was logged."""
 
     @property
     def alive(self) -> bool:
-        """Whether it has a process."""
+        """Whether a process exists."""
         return self.pid is not None
 
     def enter(self, phase: ProcessPhase) -> None:
@@ -65,7 +65,7 @@ class ProcessState(Struct):
 
 
 class ProcessStatistics(Struct, frozen=True):
-    """What is known of one process."""
+    """State of one process."""
 
     name: str
     phase: ProcessPhase

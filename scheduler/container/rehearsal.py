@@ -1,10 +1,10 @@
-"""The beginning of an instance, gone through once by the executor before it forks any.
+"""Rehearsed start of instances, run once by the executor before any fork.
 
-Instances share the pages of their executor until they write to them, and Python writes where one
-would not expect it: an object holds the number of its references, a function the specialised forms
-of its bytecode, the interpreter the attributes that it has looked up. So the beginning of each
-instance, which is the same for all, took some 2 MiB of pages of its own (Python 3.11). Here a spout
-and a bolt without data begin, in an environment that goes nowhere; what that leaves is shared.
+Instances share memory pages with their executor until the first write, and Python writes in
+unexpected places: reference counts of objects, specialised bytecode of functions, the
+interpreter's attribute cache. So the identical start of each instance took some 2 MiB of private
+pages (Python 3.11). Here a spout and a bolt without data start, in an environment without
+output; the resulting pages are shared.
 """
 
 import logging
@@ -51,7 +51,7 @@ from heronpy_compat import Bolt, Spout
 API = tuple(f"heronpy_compat.api.{name}" for name in ("bolt.bolt", "spout.spout", "topology"))
 """What the file of nearly every topology imports, and so each instance."""
 REPORTS_SECS = 100.0
-"""Later than that it is time for a report."""
+"""Past the time of a report."""
 CONTAINER = 1
 NAME = "rehearsal"
 
@@ -62,7 +62,7 @@ class RehearsedSpout(Spout):
     outputs = ["value"]
 
     def next_tuple(self) -> None:
-        """There is nothing."""
+        """Stub without input."""
 
 
 class RehearsedBolt(Bolt):
@@ -73,7 +73,7 @@ class RehearsedBolt(Bolt):
 
 
 def rehearse() -> None:
-    """Import what instances import, and let one of each kind begin."""
+    """Import the instances' modules, and start one instance of each kind."""
     for name in API:
         import_module(name)
     library_folders()
@@ -97,7 +97,7 @@ def rehearse() -> None:
 
 
 def _declare() -> None:
-    """A topology's class, as it stands in the file of one."""
+    """A topology's class, as defined in a file."""
     # Late, as all of API: the command and the scheduler import this module, too.
     from heronpy_compat import Topology
 
@@ -109,7 +109,7 @@ def _declare() -> None:
 
 
 def _begin(topology: TopologySpec, packing: PackingPlan, task: int) -> None:
-    """All that an instance does until it waits for data, and a report of its numbers."""
+    """An instance's work up to its first wait for data, and a report of its metrics."""
     environment = InstanceEnvironment(
         lambda: 0.0, Random(0), _to_nobody, _to_nobody, logging.getLogger("heron_instance")
     )
@@ -131,12 +131,12 @@ def _begin(topology: TopologySpec, packing: PackingPlan, task: int) -> None:
 
 
 def _to_nobody(*_: object) -> None:
-    """What is sent goes nowhere, and may go there at once."""
+    """Stub of a sender: output is dropped."""
 
 
 def _forget_attributes() -> None:
-    """The cache of attributes holds their names, most of which instances never ask for: it would
-    let go of them one by one, each on a page of its own. From Python 3.12 on that writes nothing,
-    as such names are immortal."""
+    """The attribute cache holds names, most of them unused by instances: replacing them one by
+    one would write to a page each. From Python 3.12 on such names are immortal, and replacing
+    them writes nothing."""
     if sys.version_info < (3, 12):
         sys._clear_type_cache()

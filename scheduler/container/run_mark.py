@@ -1,9 +1,9 @@
-"""Which container leaves the mark of a run in the checkpoint store (run_marker.py).
+"""The container that writes the mark of a run in the checkpoint store (run_marker.py).
 
-In a store that all hosts share one container alone leaves it, that of the topology master. A
-container that left the mark by itself could not tell the empty folder of a disk that is not mounted
-from a store in which nothing has begun: its states would be on a disk of its own, invisible to all
-others. Without `topology.checkpoint.store` each container has a folder beside its logs.
+In a store shared by all hosts only the topology master's container writes the mark. Otherwise a
+container could not distinguish the empty folder of an unmounted disk from a new store: its
+states would be on a local disk, invisible to others. Without `topology.checkpoint.store` each
+container has a folder beside its logs.
 """
 
 import logging
@@ -23,11 +23,11 @@ class RunMark(Enum):
     """What the processes of a container have to do about the run's mark."""
 
     THERE = "there"
-    """Nothing: it is left, or the run has no use for it."""
+    """No action: the mark exists, or the run does not need one."""
     OWED = "owed"
     """To leave it as soon as the store is reachable: that was away when the container began."""
     AWAITED = "awaited"
-    """To wait for it: the topology master's container leaves it."""
+    """Wait for the mark, written by the topology master's container."""
 
 
 def begin_states(

@@ -1,7 +1,7 @@
-"""A container as a service that its cluster starts again whenever it ends, and asks for its health.
+"""A container as a service that its cluster always restarts, with a health check.
 
-Only a topology whose work is done is not to be started again: then the process stays, idle and
-healthy, until the cluster ends it.
+After a finished topology a restart is not wanted: the process stays, idle and healthy, until the
+cluster ends it.
 """
 
 import select
@@ -21,7 +21,7 @@ REQUEST_SECS = 10.0
 
 
 class ServiceInstance:
-    """The container's agent, and what its cluster may know about it."""
+    """The container's agent, and its state for the cluster."""
 
     def __init__(self, arguments: Sequence[str], silent_secs: float) -> None:
         # A silent container is killed by the cluster's health check.
@@ -35,7 +35,7 @@ class ServiceInstance:
 
     @property
     def stopping(self) -> bool:
-        """Whether it is to end."""
+        """Whether the end was requested."""
         return self._stopping.is_set()
 
     def stop(self, reason: str) -> None:

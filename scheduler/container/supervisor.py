@@ -61,19 +61,19 @@ class _Process(Struct):
     child: ForkedChild
     status_pipe: int
     selector: selectors.BaseSelector
-    """Which polls the status pipe."""
+    """Poll interval of the status pipe."""
     status: StatusReader = field(default_factory=StatusReader)
     has_come_up: bool = False
 
     def close(self) -> None:
-        # By name: siblings have inherited the pipe, so that closing it here does not end it.
+        # By name: siblings have inherited the pipe, so closing the descriptor here is not enough.
         self.selector.unregister(self.status_pipe)
         os.close(self.status_pipe)
         os.close(self.child.lifeline)
 
 
 class Supervisor:
-    """The children of this process."""
+    """The supervised children."""
 
     def __init__(
         self,
@@ -86,11 +86,10 @@ class Supervisor:
         kills_orphans: bool = False,
         was_up: bool = False,
     ) -> None:
-        """`link` is that to our own supervisor. `read_specs` is called when a child says that the
-        plan has changed, with what it says about it: the processes that are wanted from now on.
-        What it raises as HeronError is logged, and it is called again a moment later. With
-        `kills_orphans` what a child has started ends with it. `was_up`: the processes have run
-        before, under another supervisor."""
+        """`link`: connection to the supervisor's own supervisor. `read_specs` is called with a
+        child's report of a new plan, and returns the wanted processes. HeronErrors are logged,
+        and the call is repeated later. With `kills_orphans` descendants of a child end with the
+        child. `was_up`: the processes ran before, under an earlier supervisor."""
         self._core = SupervisorCore(
             specs, restart_limit, silent_secs, was_up=was_up, chance=random.random
         )
@@ -98,8 +97,8 @@ class Supervisor:
         self._read_specs = read_specs
         self._waker = Waker()
         self._woken_by, self._polled = _selectors(self._waker, link)
-        """File descriptors, with the name of the child if it is its status pipe: those that end a
-        wait, and the status pipes that are read after it, whatever has ended it."""
+        """File descriptors, with the child's name for status pipes: descriptors that end a wait,
+        and status pipes read after any wait."""
         self._processes: dict[str, _Process] = {}
         self._orphans = Orphans() if kills_orphans else None
         self._measure_at = 0.0
@@ -239,7 +238,7 @@ class Supervisor:
         return [started for each in some for started in self._start(each)]
 
     def _start(self, starts: Sequence[StartProcess]) -> list[events.ProcessStarted]:
-        """Fork them one behind the other; `fork_children` says why."""
+        """Fork the processes one after the other; see `fork_children`."""
         # Two hundred starts on a busy machine take longer than a silent process is left alive.
         self._link.heartbeat()
         pipes = [os.pipe2(os.O_NONBLOCK) for _ in starts]
@@ -269,7 +268,7 @@ class Supervisor:
         return events.ProcessStarted(start.spec.name, child.pid)
 
     def _measure_memory(self) -> None:
-        """Now and then, of those that have a limit."""
+        """Periodic check of processes with a limit."""
         if time.monotonic() < self._measure_at:
             return
         self._measure_at = time.monotonic() + MEASURE_SECS
@@ -309,7 +308,7 @@ class Supervisor:
 
 
 def _live(start: StartProcess, status_pipe: int, others: Sequence[int], lifeline: int) -> int:
-    """A child's life; of the pipes it keeps its own."""
+    """A child's life; of the pipes, the child keeps its own."""
     for number in others:
         if number != status_pipe:
             os.close(number)
@@ -330,7 +329,7 @@ def _selectors(
 
 
 def _ended_child() -> tuple[int, int] | None:
-    """Process id and status of a child that has ended; None if there is none."""
+    """Pid and status of an ended child; None without one."""
     try:
         pid, status = os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:

@@ -1,10 +1,10 @@
-"""What a supervisor decides: which process to start, to restart, to end, to kill. Pure.
+"""Decisions of a supervisor: processes to start, restart, end and kill. Pure.
 
-A process that ends is started again by the restart policy, one that is silent is killed. When the
-processes that are wanted change, new ones start, those that are wanted no more end in order, and
-the others are not touched. At the end all but the first end in order, then the first: instances
-before their stream manager, containers before the topology master's. Whoever is not gone in its
-time is killed.
+An ended process is restarted by the restart policy, a silent process is killed. When the set of
+wanted processes changes, new ones start, unwanted ones end gracefully, and the rest is
+untouched. At the end all except the first end gracefully, then the first: instances before their
+stream manager, containers before the topology master's. A process that exceeds its time is
+killed.
 """
 
 import signal
@@ -64,22 +64,22 @@ class SupervisorCore:
     """The processes, and how it all ends."""
 
     specs: Sequence[ProcessSpec]
-    """Those that are wanted."""
+    """The wanted processes."""
     restart_limit: int
     silent_secs: float
-    """A process that says nothing for so long is stuck or stopped: it is killed and replaced."""
+    """Silence after which a process counts as stuck or suspended: it is killed and replaced."""
     was_up: bool = False
-    """Whether all of them have run before, under another supervisor: then none that cannot start
-    ends the topology."""
+    """Whether all of them ran before, under an earlier supervisor: a start failure then does not
+    end the topology."""
     chance: Callable[[], float] = middle
     """A number from 0 to 1, for the jitter of pauses."""
     outcome: SupervisorOutcome | None = None
     _processes: dict[str, ProcessState] = field(default_factory=dict)
     _reload_at: float = NEVER
     _plan_message: ProcessPlanChanged = field(default_factory=lambda: ProcessPlanChanged(None))
-    """The last one that has still to be followed."""
+    """The last report not yet followed."""
     _ending: list[list[ProcessState]] = field(default_factory=list)
-    """Who ends together, one group after the other; the first group is terminated already."""
+    """Groups in order of their end; the first group is already terminated."""
     _exited: bool = False
     _clock_jump: ClockJump = field(default_factory=lambda: ClockJump(TIMER_SECS))
     _transition_log: TransitionLog = field(default_factory=TransitionLog)
@@ -161,7 +161,7 @@ class SupervisorCore:
         self._processes[event.name].heard_at = now
 
     def _on_came_up(self, event: CameUp, now: float, out: Out) -> None:
-        """From now on it is known that it can run, and only a limit ends its restarts."""
+        """The process is known to be able to run; only a limit ends its restarts."""
         self._processes[event.name].policy.is_up = True
 
     def _on_plan_changed(self, event: ProcessPlanChanged, now: float, out: Out) -> None:
@@ -256,7 +256,7 @@ class SupervisorCore:
         out.append(SupervisorLog(f"the new plan cannot be read yet: {event.error}", warning=True))
 
     def _add_new(self) -> None:
-        """Wanted ones without an entry; one that still ends under the same name has to be gone."""
+        """Wanted processes without an entry; an ending one of equal name must be gone first."""
         for spec in self.specs:
             if spec.name not in self._processes:
                 policy = RestartPolicy(self.restart_limit, self.chance, self._is_known)
@@ -264,8 +264,8 @@ class SupervisorCore:
 
     @property
     def _is_known(self) -> bool:
-        """Whether the topology has run: a process that is added to it then may be in need of what
-        is away, and an update that brings one that cannot start takes itself back."""
+        """Whether the topology has run: a later process may lack a temporary dependency, and an
+        update with a process that cannot start is rolled back by itself."""
         known = (each.policy.is_up for each in self._processes.values())
         return self.was_up or any(known)
 
@@ -282,7 +282,7 @@ class SupervisorCore:
     # --- time -----------------------------------------------------------------------------------
 
     def _excuse(self, missed_secs: float, out: Out) -> None:
-        """This process stood still so long: nobody is late or silent because of that."""
+        """The supervisor was suspended: extend all deadlines."""
         if not missed_secs:
             return
         for process in self._processes.values():

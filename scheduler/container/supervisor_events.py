@@ -1,4 +1,4 @@
-"""What can happen to a supervisor's processes, and what it may do about it."""
+"""Events of a supervisor's processes, and its actions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,22 +10,22 @@ if TYPE_CHECKING:
 
 
 class ProcessSpec(Struct, frozen=True):
-    """A process to run: its name, what it runs, how long it gets to end in order."""
+    """A process to run: name, function, shutdown timeout."""
 
     name: str
     title: str
-    """What ps shows."""
+    """Title shown by ps."""
     main: Callable[["SupervisorLink"], int]
     """Runs in the child; returns its exit code."""
     shutdown_secs: float
     killed_with_parent: bool
     final_codes: frozenset[int] = frozenset()
-    """Exit codes after which it is not started again: they end the supervisor as well."""
+    """Exit codes without a restart: they also end the supervisor."""
     memory_bytes_max: int | None = None
-    """One that uses more is restarted."""
+    """Memory limit, above which the process is restarted."""
     is_urgent: bool = True
-    """Whether what it says is read at once. Of one that sends heartbeats alone it is read with the
-    next timer: two hundred of those would wake their supervisor fifty times a second."""
+    """Whether its status is read at once. Pure heartbeats are read with the next timer: those of
+    two hundred processes would wake their supervisor fifty times a second."""
 
 
 class SupervisorOutcome(Struct, frozen=True):
@@ -52,7 +52,7 @@ class ProcessHeartbeat(Struct, frozen=True):
 
 
 class CameUp(Struct, frozen=True):
-    """A process has said that it does what it is for."""
+    """A process has reported that it is up."""
 
     name: str
 
@@ -61,7 +61,7 @@ class ProcessPlanChanged(Struct, frozen=True):
     """A process says that the plan has changed."""
 
     message: Mapping[str, Any] | None
-    """What it says about the new plan."""
+    """The report of a new plan."""
 
 
 class ProtocolBroken(Struct, frozen=True):
@@ -96,7 +96,7 @@ class ProcessEnded(Struct, frozen=True):
     name: str
     code: int
     reason: str = ""
-    """What it said about that."""
+    """The process's own explanation."""
 
 
 class Stop(Struct, frozen=True):
@@ -122,7 +122,7 @@ class StartProcess(Struct, frozen=True):
 
     spec: ProcessSpec
     predecessor: str = ""
-    """How the process ended that it replaces; empty for the first one."""
+    """End of the replaced process; empty for the first."""
     outlook: str = ""
     """How often it was restarted in a row, and when it would be again; empty for few times."""
     next_try_secs: float = 0.0

@@ -56,7 +56,8 @@ VIRTUALENV_MARK = "pyvenv.cfg"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A topology in an archive: its name, its file in the project, which one if it has several."""
+    """A topology in an archive: its name, its file in the project, and its class if the file has
+    several."""
 
     name: str
     file: str
@@ -73,7 +74,7 @@ class Manifest:
     python: str
     """Such as cpython-3.11-linux-x86_64; only wheels with compiled code depend on it."""
     version: str
-    """Of heronpy, which packed it."""
+    """Version of the packing heronpy."""
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in the archive."""
@@ -127,7 +128,7 @@ class Unpacked:
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """Its installed packages' folder for sys.path, if it brought any."""
+        """Folder of its installed packages for sys.path, if any."""
         folder = os.path.join(self.path, PACKAGES)
         return (folder,) if os.path.isdir(folder) else ()
 
@@ -147,14 +148,15 @@ class Unpacked:
             return only if name is None else entries[name]
         if len(entries) == 1:
             return Entry(name, only.file, name)
-        from heron_core.validation import choices  # it needs packages that a bare Python lacks
+        # requires packages outside of the standard library
+        from heron_core.validation import choices
 
         hint = choices("topologies", name, entries)
         raise UsageError(f"the archive has no topology {name!r}; {hint}")
 
 
 def packed_files(root: str) -> Iterator[str]:
-    """Paths below `root` that belong into an archive, relative to it, sorted."""
+    """Paths below `root` for an archive, relative and sorted."""
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(each for each in folders if _is_packed(folder, each))
         for each in sorted(files):
@@ -174,8 +176,7 @@ def _is_packed(parent: str, name: str) -> bool:
 
 
 def _has_no_contents(path: str) -> bool:
-    """A socket or a pipe, which a process has put beside the code: whoever reads one waits for
-    another process."""
+    """A socket or pipe beside the code: reading it would block."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -223,7 +224,7 @@ def write_archive(
 def _add_all(
     tar: tarfile.TarFile, contents: Mapping[str, str], replaced: Mapping[str, bytes]
 ) -> None:
-    """The manifest first, so that it can be read without the rest."""
+    """The manifest first, so that reading it does not require the rest."""
     for name in (MANIFEST, *sorted(contents)):
         info = tarfile.TarInfo(name)
         if name in replaced:
@@ -240,7 +241,7 @@ def _add_all(
 def _check_size(root: str, contents: Mapping[str, str]) -> None:
     try:
         sizes = {path: os.path.getsize(path) for path in contents.values()}
-    except OSError as error:  # a link that leads nowhere, or a file that has just gone
+    except OSError as error:  # a dangling link, or a file just removed
         raise UsageError(f"{error.filename} cannot be packed: {error.strerror}") from None
     if len(sizes) > FILES_MAX or sum(sizes.values()) > BYTES_MAX:
         largest = max(sizes, key=lambda size: sizes[size])
@@ -330,7 +331,7 @@ def _not_an_archive(path: str, reason: object) -> UsageError:
 
 
 def _install_wheels(path: str, folder: str, manifest: Manifest) -> None:
-    """Install exactly the wheels that the archive has, nothing from anywhere else."""
+    """Install exactly the wheels of the archive, without any index."""
     wheels = os.path.join(folder, WHEELS)
     if not os.path.isdir(wheels):
         return
@@ -346,7 +347,7 @@ def _install_wheels(path: str, folder: str, manifest: Manifest) -> None:
 
 
 def run_pip(*arguments: str, folder: str | None = None) -> str | None:
-    """Run this Python's pip in `folder`; None if it succeeded, else its complaint in one line."""
+    """Run the Python's pip in `folder`; None on success, else its error in one line."""
     done = subprocess.run(
         [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments],
         cwd=folder,

@@ -36,9 +36,9 @@ OURS = (
 DISTRIBUTIONS = ("cloudpickle", "kazoo", "msgpack", "msgspec", "PyYAML", "pyzmq", "setproctitle")
 """What a container's processes import; the command line's own needs stay at home."""
 COMPILED = ("cloudpickle", "kazoo", "zmq")
-"""Folders of those, whose Python files are compiled before they travel, as ours are."""
+"""Package folders whose Python files are compiled before the transfer."""
 LAYOUT = 2
-"""Of a runtime; one that was packed in another is packed again."""
+"""Format of a runtime; a runtime of another format is packed again."""
 SKIPPED_ENDINGS = (".pyc", ".pyi", ".pyx", ".pxd", ".pxi", ".h", ".c", ".cpp", ".in", ".typed")
 SKIPPED_FOLDERS = frozenset({"__pycache__", "tests"})
 RUNTIME = "heronpy-runtime"
@@ -49,14 +49,14 @@ long for a tenth less."""
 
 @dataclass(frozen=True, slots=True)
 class RuntimeSpec:
-    """What a runtime has."""
+    """Content of a runtime."""
 
     name: str
     packages: tuple[str, ...]
     """Ours."""
     distributions: tuple[str, ...]
     without: tuple[str, ...] = ()
-    """Words in names of files that nobody needs."""
+    """Words in names of unneeded files."""
 
 
 CONTAINER_RUNTIME = RuntimeSpec(RUNTIME, OURS, DISTRIBUTIONS)
@@ -68,7 +68,7 @@ class Bundle:
 
     runtime: str
     code: tuple[tuple[str, str], ...]
-    """(folder here, its archive)"""
+    """(local folder, its archive)"""
     python: str
     """Which Python the runtime's compiled parts are for."""
 
@@ -105,7 +105,7 @@ def code_archives(search_paths: Iterable[str], folder: str) -> Iterator[tuple[st
 
 
 def topmost(paths: Iterable[str]) -> list[str]:
-    """The folders among `paths` that lie in no other of them."""
+    """The folders among `paths` outside of all others."""
     every = list(dict.fromkeys(each for each in paths if os.path.isdir(each)))
     return [each for each in every if not any(_is_below(each, other) for other in every)]
 
@@ -120,7 +120,7 @@ def _manifest(name: str) -> Manifest:
 
 
 def packed_runtime(cache: str, spec: RuntimeSpec) -> str:
-    """The runtime's archive; its name tells whether any of its files has changed since."""
+    """The runtime's archive; its name is derived from the contents."""
     files = sorted(runtime_files(spec))
     path = os.path.join(cache, f"{spec.name}-{_fingerprint(files)}.packed")
     if os.path.exists(path):
@@ -140,12 +140,12 @@ def packed_runtime(cache: str, spec: RuntimeSpec) -> str:
 
 
 def _compile(staged: str, spec: RuntimeSpec) -> None:
-    """What a container imports, so that it need not be compiled wherever the runtime is unpacked,
-    by each process again: that is two thirds of the time of their imports."""
+    """Imports of a container, compiled in advance: otherwise every process would compile them
+    after unpacking, two thirds of its import time."""
     for each in (*spec.packages, *COMPILED):
         folder = os.path.join(staged, each)
         if os.path.isdir(folder):
-            # Unpacked files have other times, and nobody changes them.
+            # Unpacked files have new times, and are never changed.
             unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
             compileall.compile_dir(folder, quiet=2, invalidation_mode=unchecked)
 
@@ -206,8 +206,8 @@ def _is_wanted(name: str) -> bool:
 
 
 def zipped_packages(folder: str) -> str:
-    """Our packages as a zip in `folder`, for a process that has to import them to unpack the rest;
-    returns its path."""
+    """Our packages as a zip in `folder`, imported by the process that unpacks the rest; returns
+    its path."""
     path = os.path.join(folder, "heronpy.zip")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         for name, source in our_files():
@@ -218,10 +218,10 @@ def zipped_packages(folder: str) -> str:
 def installed(
     runtime: str, code: Sequence[tuple[str, str]], python: str, caches: Sequence[str]
 ) -> Installed:
-    """Unpack a bundle's archives here, unless that is done.
+    """Unpack a bundle's archives locally, unless present.
 
-    `code` has (folder there, archive here). The first of `caches` that can be written to is taken.
-    HeronError if this Python cannot run what was packed.
+    `code` has (remote folder, local archive). The first writable folder of `caches` is used.
+    HeronError if the local Python cannot run the content.
     """
     if this_python() != python:
         raise HeronError(

@@ -1,7 +1,7 @@
-"""Unpacks an archive that anybody may have made: regular files, within limits, below one folder.
+"""Unpacks an untrusted archive: regular files, within limits, below one folder.
 
-tarfile reads a header's whole payload before it says what it is, and follows what a header claims;
-here every claim is looked at first.
+tarfile reads a header's whole payload before its type is known, and trusts header fields; here
+every field is checked first.
 """
 
 import errno
@@ -16,12 +16,12 @@ from heron_core.errors import HeronError
 
 FILES_MAX = 20_000
 BYTES_MAX = 2 * 1024**3
-"""More than any project's code; reached when somebody packs a home folder or data by mistake."""
+"""Above any project's code; exceeded by packing a home folder or data by mistake."""
 HEADER_BYTES_MAX = 64 * 1024
 """Of a PAX header or a long name: a path has at most 4,096 bytes."""
 DEPTH_MAX = 50
 NAME_BYTES_MAX = 255
-"""What file systems allow."""
+"""Limits of file systems."""
 CHUNK_BYTES = 1024 * 1024
 EXECUTABLE, PLAIN = 0o755, 0o644
 
@@ -34,13 +34,13 @@ _EXTENDING = frozenset(
         tarfile.GNUTYPE_LONGLINK,
     }
 )
-"""Headers that describe the next one, and are read as a whole."""
+"""Headers that describe the next one, and are read completely."""
 OF_THIS_MACHINE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO})
 """Errors that are not the archive's fault."""
 
 
 class MalformedArchive(ValueError):
-    """An archive that `heronpy package` has not made, and why it is none."""
+    """An archive not created by `heronpy package`, with the reason."""
 
 
 class _CheckedInfo(tarfile.TarInfo):
@@ -109,8 +109,8 @@ def _write(path: str, source: Any, member: tarfile.TarInfo) -> None:
 
 
 def checked(name: str) -> str:
-    """A member's path; MalformedArchive if it leads out of the folder that it is unpacked into, or
-    is none that a file system holds."""
+    """A member's path; MalformedArchive for a path outside of the target folder, or invalid in a
+    file system."""
     parts = name.split("/")
     if os.path.isabs(name) or os.pardir in parts:
         raise MalformedArchive(f"{name!r:.100} leads out of the archive")

@@ -47,7 +47,7 @@ class StoredCode(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """What it is called in plans."""
+        """Name of the archive in plans."""
         return f"{FOLDER}/{self.digest}"
 
 
@@ -75,12 +75,12 @@ def _read(root: str, path: str) -> StoredCode:
 
 
 def relocations(archives: Iterable[StoredCode]) -> Relocated:
-    """(folder here, what it is called in plans)"""
+    """(local folder, name in plans)"""
     return tuple((each.root, each.path) for each in archives)
 
 
 def put_code(store: StateStore, name: str, archives: Iterable[StoredCode]) -> None:
-    """Write them; an archive is there once its own node is, the last one."""
+    """Write the parts; an archive exists once its own node, the last one, does."""
     for each in archives:
         if store.get(code_archive_path(name, each.digest)) is not None:
             continue
@@ -92,8 +92,8 @@ def put_code(store: StateStore, name: str, archives: Iterable[StoredCode]) -> No
 
 
 def fetched(store_url: str, name: str, paths: Iterable[str], folder: str) -> Relocated:
-    """(what it is called in plans, folder here) of all that `paths` have of stored code, unpacked
-    below `folder` unless it is there. HeronError if that cannot be."""
+    """(name in plans, local folder) of all stored code in `paths`, unpacked below `folder` if
+    missing. HeronError if unavailable."""
     digests = dict.fromkeys(
         each.removeprefix(f"{FOLDER}/").split("/")[0]
         for each in paths
@@ -121,7 +121,7 @@ def _fetched(store_url: str, name: str, digest: str, folder: str) -> str:
 
 
 def stored_archive(store: StateStore, name: str, digest: str) -> bytes:
-    """An archive from the state store; HeronError if it is not there as it was put."""
+    """An archive from the state store; HeronError if missing or changed."""
     node = store.get(code_archive_path(name, digest)) or {}
     texts: Sequence[object] = [
         store.get(code_part_path(name, digest, number)) for number in range(node.get("parts", 0))
@@ -136,14 +136,14 @@ def stored_archive(store: StateStore, name: str, digest: str) -> bytes:
 
 
 class RegisteredCode:
-    """The archives of a topology, as whoever looks after its nodes remembers them: they are written
-    again when the state store has lost them."""
+    """A topology's archives, remembered by the process that maintains its nodes, to be restored
+    after a loss of the state store."""
 
     def __init__(self, store: StateStore, name: str) -> None:
         self._store = store
         self._name = name
         self._parts: dict[str, bytes] = {}
-        """digest -> its archive; empty for one that is not remembered"""
+        """digest -> archive; empty if not remembered"""
 
     def poll(self) -> None:
         """Learn what was added. StateStoreError if the store does not answer."""
@@ -164,7 +164,7 @@ class RegisteredCode:
             self._parts[digest] = data
 
     def write_again(self) -> None:
-        """After the store has lost its contents: what it lacks. StateStoreError if it does not
+        """After a loss of the store's contents: the missing archives. StateStoreError without an
         answer."""
         for digest, data in self._parts.items():
             if data and self._store.get(code_archive_path(self._name, digest)) is None:

@@ -1,4 +1,4 @@
-"""Packing: which instance runs in which container, by Heron's rules, as a pure function."""
+"""Packing by Heron's rules, from instances to containers, as a pure function."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -40,12 +40,12 @@ def algorithm_name(config: Mapping[str, Any]) -> str:
 
 
 def pack(topology: TopologySpec) -> PackingPlan:
-    """The packing plan of `topology`; the same topology always gives the same plan.
+    """The packing plan of `topology`; equal topologies have equal plans.
 
-    Task ids are 1..n in order of declaration whatever the algorithm: the instances of a component
-    have consecutive ones, so a person finds them and a change of the packing moves none. (Heron
-    numbers them in the order in which it places them.) Containers are sorted by id, the instances
-    of a container by task id. TopologyError names the key or component and what is valid.
+    Task ids are 1..n in order of declaration for every algorithm: the instances of a component
+    have consecutive ids, readable for people and stable under packing changes. (Heron numbers
+    them in order of placement.) Containers are sorted by id, the instances of a container by
+    task id. TopologyError names the key or component and valid values.
     """
     return _ALGORITHMS[algorithm_name(topology.config)](topology)
 
@@ -57,11 +57,11 @@ def repack(
     containers: int | None = None,
     grow: bool = False,
 ) -> PackingPlan:
-    """The packing plan of a running topology with other numbers of instances or containers.
+    """The packing plan of a running topology with a new parallelism or number of containers.
 
-    `parallelism`: component -> its instances from now on, for those that change. What runs stays
-    where it is as far as possible (repacking.py). `grow`: a container may get more instances than
-    one had so far, because nobody has reserved room for it. An equal plan if all is as it was;
+    `parallelism`: component -> new number of instances, for changed components. Running
+    instances stay in place as far as possible (repacking.py). `grow`: a container may get more
+    instances than before, because capacity is not reserved. An equal plan without changes;
     TopologyError for an unknown component or a number below 1.
     """
     for component, number in parallelism.items():

@@ -1,8 +1,8 @@
-"""The packing plan of a topology whose code is changed while it runs.
+"""The packing plan of a running topology with changed code.
 
-A component that is concerned gets new task ids, above all that there were, in the place of its old
-ones; so a new process is never taken for an old one, and what the old ones saved is divided as
-after any other update. Whoever is not concerned stays where and what it is.
+An affected component gets new task ids, above all existing ones, in place of its old ones; so a
+new process is never confused with an old one, and saved state is redistributed as after any
+update. All other components are unchanged.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ def pack_code(current: PackingPlan, change: CodeChange) -> PackingPlan:
     """The plan by which the changed code runs. TopologyError for what does not fit."""
     task = max(current.instances)
     successors: dict[int, int] = {}
-    """task -> the one that takes its place"""
+    """task -> its replacement"""
     for name in (
         component.name
         for component in change.topology.components
@@ -70,6 +70,6 @@ def _sized(
 
 
 def _unmoved(container: ContainerPlan, current: PackingPlan) -> ContainerPlan:
-    """Who runs on keeps what it was given."""
+    """A continuing instance keeps its resources."""
     instances = tuple(current.instances.get(each.task, each) for each in container.instances)
     return replace(container, instances=instances)

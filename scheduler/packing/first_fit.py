@@ -33,7 +33,7 @@ _ORDERS: Mapping[str, Callable[[Resource], tuple[float, float]]] = {
 
 
 class _Limits(Struct, frozen=True):
-    """What one container may hold: instances, and resources of which padding takes a part."""
+    """Capacity of one container: instances, and resources including padding."""
 
     capacity: Resource
     instances_max: int
@@ -52,14 +52,14 @@ class _Limits(Struct, frozen=True):
 
 
 class _Container(Struct):
-    """A container while it is being filled."""
+    """A container being filled."""
 
     labels: Labels
     used: Resource
     instances: list[InstancePlan] = field(default_factory=list)
 
     def fits(self, resource: Resource, limits: _Limits) -> bool:
-        """Whether one more instance of that size finds room."""
+        """Whether an instance of the size fits."""
         has_slot = len(self.instances) < limits.instances_max
         return has_slot and _within(self.used + resource, limits.capacity)
 
@@ -75,7 +75,7 @@ class _Container(Struct):
 
 
 def pack(topology: TopologySpec) -> PackingPlan:
-    """Place each instance in the first container with room, opening a new one if there is none."""
+    """Place each instance in the first container with capacity, opening a new one if necessary."""
     resources.check_instances(topology)
     first = resources.first_tasks(topology)
     instances = [
@@ -190,7 +190,7 @@ def _check_size(component: str, size: Resource, limits: _Limits) -> None:
 
 
 def _least_container(size: Resource, limits: _Limits) -> Resource:
-    """The smallest container for an instance of that size; a part of it is padding."""
+    """The smallest container for an instance of the size, padding included."""
     amount, hundredths = limits.padding_least, 100 - limits.padding_percentage
     return Resource(
         max(size.cpu + amount.cpu, ceil(size.cpu * 10_000 / hundredths) / 100),

@@ -1,6 +1,6 @@
-"""Components that may share a container: those whose nodes need the same labels. Pure.
+"""Components that may share a container: their nodes need equal labels. Pure.
 
-A topology without constraints is one group, and is packed as if there were none.
+A topology without constraints is one group, packed as usual.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ from heron_engine.scheduler.packing.resources import Placed
 
 Item = TypeVar("Item")
 Assignment = dict[int, list[Placed]]
-"""container -> what runs in it"""
+"""container -> its instances"""
 
 
 def grouped(items: Iterable[Item], labels_of: Callable[[Item], Labels]) -> dict[Labels, list[Item]]:
@@ -32,8 +32,8 @@ def by_labels(topology: TopologySpec, instances: Iterable[Placed]) -> dict[Label
 
 
 def labels_of_containers(topology: TopologySpec, current: PackingPlan) -> dict[int, Labels]:
-    """container -> its group, for the containers of a plan that runs. The components of one without
-    any that the topology still has are gone: it may be any group's, and is left out."""
+    """container -> its group, for the containers of a running plan. A container whose components
+    have all been removed fits any group, and is left out."""
     of_component = component_labels(topology)
     labels: dict[int, Labels] = {}
     for container in current.containers:
@@ -71,8 +71,8 @@ def add_to_emptiest(
     added: Iterable[Placed],
     most: int | None = None,
 ) -> None:
-    """Put each new instance into the emptiest container of its group; into a new one where the
-    group has none, or has none with fewer than `most` instances (None: without a limit)."""
+    """Put each new instance into the emptiest container of its group; into a new container if
+    the group has none, or none with fewer than `most` instances (None: unlimited)."""
     of_component = component_labels(topology)
     of_container = labels_of_containers(topology, current)
     for instance in added:

@@ -50,8 +50,8 @@ def _framed(titles: Sequence[str], rows: Sequence[tuple[str, ...]]) -> list[str]
 
 
 def render_update(current: PackingPlan, target: PackingPlan, algorithm_name: str) -> str:
-    """What an update changes, container by container, as text without a last newline
-    (UpdateTableDryRunRenderer.java): instances that come have a +, those that go a -."""
+    """Changes of an update, container by container, as text without a last newline
+    (UpdateTableDryRunRenderer.java): added instances have a +, removed ones a -."""
     before = {container.id: container for container in current.containers}
     after = {container.id: container for container in target.containers}
     head = (
@@ -65,7 +65,7 @@ def render_update(current: PackingPlan, target: PackingPlan, algorithm_name: str
 
 
 def _changes(number: int, before: ContainerPlan | None, after: ContainerPlan | None) -> str:
-    """One container; it stands in one of the two plans at least."""
+    """One container, present in at least one of the plans."""
     old = {instance.task: instance for instance in before.instances} if before else {}
     new = {instance.task: instance for instance in after.instances} if after else {}
     rows = [

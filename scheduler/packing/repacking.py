@@ -1,11 +1,11 @@
-"""Packing again: a topology that runs gets more or fewer instances, or containers.
+"""Repacking: a running topology gets more or fewer instances, or containers.
 
-What runs stays where it is as far as possible, with its task id, because whatever moves is started
-again. The last instances of a component go (the highest indexes), new ones get task ids above the
-highest; containers come and go at the highest numbers. Without a number of containers none gets
-more instances than the fullest has, or had at its submit (Heron: RoundRobinPacking.repack), so none
-outgrows what a cluster gave it; one that is left empty goes. With one the instances are spread
-evenly over so many.
+Running instances stay in place as far as possible, with their task ids, because a moved instance
+is restarted. The last instances of a component are removed (the highest indexes), new ones get
+task ids above the highest; containers are added and removed at the highest numbers. Without a
+requested number of containers none gets more instances than the fullest has, or had at its
+submit (Heron: RoundRobinPacking.repack), so none outgrows its allocation; an empty container is
+removed. With a requested number the instances are spread evenly.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -57,7 +57,8 @@ def repack_first_fit(
     containers: int | None,
     grow: bool = False,
 ) -> PackingPlan:
-    """By first fit decreasing. TopologyError for a number of containers, which it finds itself."""
+    """By first fit decreasing. TopologyError for a given number of containers, which the
+    algorithm determines."""
     if containers is not None:
         raise TopologyError(
             "first_fit_decreasing finds the number of containers itself: leave --container-number "
@@ -70,7 +71,7 @@ def repack_first_fit(
 def _changed(
     topology: TopologySpec, current: PackingPlan, parallelism: Mapping[str, int]
 ) -> tuple[Assignment, list[Placed]]:
-    """What stays where it is, and what is new; TopologyError if that is too much."""
+    """Unmoved and new instances; TopologyError above the limits."""
     numbers = {name: len(tasks) for name, tasks in current.tasks_of.items()} | dict(parallelism)
     check_instances(topology.config, sum(numbers.values()))
     check_limits(topology, parallelism)
@@ -152,7 +153,7 @@ def _range(total: int) -> str:
 
 
 def _plan(current: PackingPlan, sized: PackingPlan) -> PackingPlan:
-    """The new plan; a container with the same instances keeps its size, whatever the others do."""
+    """The new plan; a container with unchanged instances keeps its size."""
     known = {container.id: container for container in current.containers}
     containers = []
     for container in sized.containers:

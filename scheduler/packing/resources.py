@@ -1,9 +1,9 @@
-"""Readers of Heron's resource keys: what containers and instances may use.
+"""Readers of Heron's resource keys: limits of containers and instances.
 
-The defaults are Heron's (Key.java, PackingUtils.java, RoundRobinPacking.java). Its padding, what a
-container keeps for its stream manager and other daemons, is one or two GB; ours need well below
-100 MB. The numbers stay, so that a topology gets the containers that its owner knows from Heron;
-set topology.container.ram.padding to get the memory back.
+The defaults are Heron's (Key.java, PackingUtils.java, RoundRobinPacking.java). Heron's padding,
+the reserve of a container for its stream manager and other daemons, is one or two GB; ours need
+well below 100 MB. The defaults are kept, so that a topology gets the containers known from
+Heron; set topology.container.ram.padding to reclaim the memory.
 """
 
 from typing import TypeVar
@@ -17,7 +17,7 @@ from heron_core.plans import GIB, MIB, Resource
 from heron_core.topology import TopologySpec
 
 INSTANCE_DEFAULT = Resource(cpu=1.0, ram_bytes=GIB, disk_bytes=GIB)
-# A Python process needs 10 MB before it has done anything (MinRamConstraint.java).
+# An idle Python process needs 10 MB (MinRamConstraint.java).
 INSTANCE_RAM_BYTES_MIN = 16 * MIB
 
 Amount = TypeVar("Amount", int, float)
@@ -34,7 +34,7 @@ def component_cores(topology: TopologySpec, key: str) -> dict[str, float]:
 
 
 class Placed(Struct, frozen=True):
-    """An instance that has its place, before its size is known."""
+    """A placed instance, before its size is determined."""
 
     component: str
     index: int

@@ -35,7 +35,7 @@ DISK_PADDING_BYTES = 12 * GIB  # logs and core dumps, says Heron
 
 
 class _Measure(Struct, frozen=True):
-    """One kind of resource: the keys that set it, and what they say. Cores or bytes."""
+    """One kind of resource: its keys and their values. Cores or bytes."""
 
     key: str
     map_key: str
@@ -54,7 +54,7 @@ class _Measure(Struct, frozen=True):
         return [self.wanted.get(name, share) for name in names]
 
     def total(self, shares: Sequence[float]) -> float:
-        """What the container needs, padding included, within its size if that is set."""
+        """Resources of the container, padding included, within its configured size."""
         needed = sum(shares) + self.padding
         return needed if self.container is None else min(needed, self.container)
 
@@ -66,7 +66,7 @@ class _Measure(Struct, frozen=True):
                 f"{self.map_key} asks for {used} in container {container_id}, but {self.key} is "
                 f"{self.container}: set it to at least {used + self.padding}, or ask for less"
             )
-        # Heron lets instances that the map names eat into the padding rather than refuse them.
+        # Heron lets instances in the map use the padding rather than reject them.
         padding = self.padding if used + self.padding <= self.container else 0
         left = self.container - used - padding
         if unsized and left <= 0:
@@ -101,9 +101,8 @@ def pack(topology: TopologySpec) -> PackingPlan:
 
 
 def sized(topology: TopologySpec, assigned: Mapping[int, Sequence[Placed]]) -> PackingPlan:
-    """The plan with what each instance and container gets; `assigned`: container -> its instances.
-    Containers without any are left out. TopologyError if something is too small for what is in
-    it."""
+    """The plan with resources of each instance and container; `assigned`: container -> its
+    instances. Empty containers are left out. TopologyError for a size that is too small."""
     config = with_defaults(topology.config)
     filled = {number: instances for number, instances in sorted(assigned.items()) if instances}
     ram, cpu = _ram(topology, config), _cpu(topology, config)
@@ -154,7 +153,7 @@ def _container(
         resources.check_instance_ram(instance.component, int(ram_bytes))
         resource = Resource(float(core), int(ram_bytes), disk.of(instance.component))
         plans.append(InstancePlan(instance.task, instance.component, instance.index, resource))
-    # A container's cores are what is asked for it, used or not; its memory is what is needed.
+    # A container's cores are the configured ones, used or not; its memory is the required one.
     total_cores = cpu.total(cores) if cpu.container is None else cpu.container
     total = Resource(float(total_cores), int(ram.total(memory)), disk.container_bytes)
     return ContainerPlan(number, tuple(sorted(plans, key=lambda plan: plan.task)), total)
@@ -201,7 +200,7 @@ def _ram_padding(config: Mapping[str, Any]) -> int:
 
 
 class _Disk(Struct, frozen=True):
-    """Disk is the same for all containers: what is set, or what the fullest one needs."""
+    """Disk is equal for all containers: the configured size, or the fullest container's need."""
 
     wanted: Mapping[str, int]
     default_bytes: int

@@ -34,9 +34,9 @@ READY_SECS = 180.0
 """Offers of resources, archives that have to be fetched, and a container's start on each."""
 RUNTIME_FOLDER = "runtime"
 SENT_VARIABLES = ("HERONPY_STREAMPARSE",)
-"""Nothing secret: the job file and `ps` show them."""
+"""Environment without secrets: the job file and `ps` show the values."""
 DIGEST_CHARACTERS = 16
-"""Tell archives of one topology from each other."""
+"""Distinguishes archives of one topology."""
 
 
 class AuroraBackend:
@@ -104,8 +104,8 @@ class AuroraBackend:
         )
 
     def node_fields(self) -> dict[str, Any]:
-        """The cluster's name, by which its file is found again, and how large all containers are:
-        added ones are made like those that are there."""
+        """The cluster's name, which locates its file, and the common size of containers: added
+        containers get an equal size."""
         return {"cluster": self._cluster.name, CONTAINER_SIZE: self._size}
 
     def describe(self, submission: "Submission") -> str:
@@ -113,7 +113,7 @@ class AuroraBackend:
         return describe_containers(submission)
 
     def logs(self, submission: "Submission") -> str:
-        """Aurora has them."""
+        """Logs are in Aurora."""
         return "the sandboxes of its Aurora job"
 
     def preview(self, submission: "Submission") -> str:
@@ -129,8 +129,7 @@ class AuroraBackend:
         return "\n".join([*lines, job_file])
 
     def deploy(self, submission: "Submission") -> None:
-        """Put the archives in their place and create the job; a job that Aurora refuses leaves
-        nothing there."""
+        """Upload the archives and create the job; a rejected job leaves no files."""
         name = submission.topology.name
         put: list[str] = []
         client = self.client(name)
@@ -176,7 +175,7 @@ class AuroraBackend:
         """A job's instances keep their size; that the plan's containers fit was checked."""
 
     def too_small(self, store: StateStore, name: str, plan: PackingPlan) -> str:
-        """Nothing."""
+        """No action."""
         return ""
 
     def waiting(self, store: StateStore, name: str) -> str:
@@ -185,19 +184,19 @@ class AuroraBackend:
 
     def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
         """`aurora job add` and `aurora job kill`. Aurora numbers new instances itself, one above
-        the highest that is active, as the packing plan does; should it give other numbers, they go
-        again and it is an error. A command that was killed may have added some already."""
+        the highest active number, as the packing plan does; any other numbers are an error, and
+        the instances are removed. An interrupted command may have added some already."""
         client = self.client(name)
         if added:
             there = {each.number for each in client.status()}
             _add(client, [each for each in added if each not in there])
         if removed:
-            # Who cancels an update, and who has asked for it, both end what it has added.
+            # Both the cancelling and the requesting command undo the update's additions.
             with suppress(NothingThere):
                 client.kill(removed)
 
     def _folder(self, name: str) -> str:
-        """Of one topology's own archives: a job's key names it, as it names the job."""
+        """Prefix of a topology's own archives: the job's key, which names the job."""
         key = self.key(name)
         return os.path.join(self._archives.folder, key.cluster, key.role, key.environment, key.name)
 
@@ -232,7 +231,7 @@ class AuroraBackend:
 
     @staticmethod
     def _copy(source: str, target: str, put: list[str]) -> None:
-        """Whole or not at all; one that is there has the same contents."""
+        """Atomic; an existing archive has equal contents."""
         if os.path.exists(target):
             return
         partial = f"{target}.{secrets.token_hex(4)}.part"
@@ -249,7 +248,7 @@ class AuroraBackend:
         put.append(target)
 
     def _remove(self, put: Iterable[str]) -> None:
-        """Of an attempt that failed: its files, and folders that are empty then."""
+        """Remove the files of a failed attempt, and folders empty afterwards."""
         for path in put:
             os.unlink(path)
             folder = os.path.dirname(path)
@@ -279,7 +278,7 @@ class AuroraBackend:
 
 
 def _add(client: AuroraClient, added: Sequence[int]) -> None:
-    """Add instances of these numbers; HeronError if that cannot be, and then none is left."""
+    """Add instances with the numbers; HeronError on failure, without leftovers."""
     if not added:
         return
     try:

@@ -1,6 +1,6 @@
 """Calls of the `aurora` command, as Heron makes them (AuroraCLIController.java).
 
-A call that fails becomes one line: what Aurora says, and what to do about it.
+A failed call becomes one line: Aurora's message, and the remedy.
 """
 
 import json
@@ -20,7 +20,7 @@ BATCH_INSTANCES = 2**31 - 1
 KILL_ATTEMPTS, KILL_PAUSE_SECS = 5, 2.0
 """Heron's job.max.kill.attempts and job.kill.retry.interval.ms."""
 CALL_SECS = 300.0
-"""A call that waits for instances may take minutes; one that takes longer hangs."""
+"""Timeout of a call, which may take minutes while instances start."""
 WORDS_MAX = 300
 
 
@@ -29,7 +29,7 @@ class Refused(HeronError):
 
 
 class NothingThere(HeronError):
-    """Aurora has no such job, or no such instance."""
+    """Unknown job or instance."""
 
 
 class TimedOut(HeronError):
@@ -37,7 +37,7 @@ class TimedOut(HeronError):
 
 
 class _Complaint(Struct, frozen=True):
-    """What Aurora says when something is wrong, and our line about it."""
+    """Aurora's error text, and the corresponding line."""
 
     pattern: re.Pattern[str]
     kind: type[HeronError]
@@ -87,7 +87,7 @@ _COMPLAINTS = (
 
 
 class ActiveInstance(Struct, frozen=True):
-    """One instance that Aurora knows as active."""
+    """One active instance of Aurora."""
 
     number: int
     status: str
@@ -109,7 +109,7 @@ class AuroraClient(Struct, frozen=True):
         self._call(call, wait_secs)
 
     def kill_all(self) -> None:
-        """End the job; one that is gone already is no error."""
+        """End the job; a missing job is ignored."""
         for attempt in range(1, KILL_ATTEMPTS + 1):
             try:
                 self._call(("killall", str(self.job), *_batch()))
@@ -124,12 +124,12 @@ class AuroraClient(Struct, frozen=True):
                 self.rest(KILL_PAUSE_SECS)
 
     def restart(self, number: int | None) -> None:
-        """Start one instance again, or all. NothingThere if there is none."""
+        """Restart one instance, or all. NothingThere if unknown."""
         spec = str(self.job) if number is None else f"{self.job}/{number}"
         self._call(("restart", spec, *_batch()))
 
     def add(self, number: int) -> list[int]:
-        """Add instances like instance 0; returns the numbers that Aurora gave them."""
+        """Add instances like instance 0; returns Aurora's numbers."""
         call = ("add", "--wait-until", "RUNNING", f"{self.job}/0", str(number), "--verbose")
         said = self._call(call).stderr
         match = re.search(r"Querying instance statuses: \[([\d, ]+)\]", said)
@@ -146,7 +146,7 @@ class AuroraClient(Struct, frozen=True):
         self._call(("kill", spec, *_batch()))
 
     def status(self) -> list[ActiveInstance]:
-        """The active instances; none if Aurora has no such job."""
+        """The active instances; empty without a job."""
         text = self._call(("status", "--write-json", str(self.job))).stdout
         return parsed_status(text)
 
@@ -184,7 +184,7 @@ def _batch() -> tuple[str, str]:
 
 
 def complaint(job: JobKey, verb: str, text: str, code: int) -> HeronError:
-    """The error that a failed call means, in one line."""
+    """The error of a failed call, in one line."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
     for pattern in _COMPLAINTS:
         said = next((line for line in lines if pattern.pattern.search(line)), None)

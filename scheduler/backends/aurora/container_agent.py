@@ -1,11 +1,11 @@
 """`python -m scheduler.backends.aurora.container_agent`: an instance of an Aurora job.
 
-It runs `python -m scheduler.container` with the arguments after `--`, and answers Aurora on the
-port `health`: GET /health is `ok` while the container sends heartbeats; POST /quitquitquit and
-/abortabortabort (HttpLifecycleConfig) end it in order, as SIGTERM does. When the container ends so
-does this process, with its exit code, and Aurora starts the instance again. Only a topology whose
-work is done is not to be started again: then this stays, idle and healthy, until somebody kills the
-job.
+The agent runs `python -m scheduler.container` with the arguments after `--`, and answers Aurora
+on the port `health`: GET /health is `ok` while the container sends heartbeats; POST
+/quitquitquit and /abortabortabort (HttpLifecycleConfig) end the container gracefully, like
+SIGTERM. When the container ends, the agent ends with its exit code, and Aurora restarts the
+instance. After a finished topology the agent stays, idle and healthy, until the job is killed,
+to avoid a restart.
 """
 
 import os
@@ -30,13 +30,13 @@ from heron_engine.scheduler.container.service_instance import ServiceInstance, h
 MODULE = "heron_engine.scheduler.backends.aurora.container_agent"
 LOOPBACK = "127.0.0.1"
 NODES_SECS, OTHERS_NODES_SECS = 0.5, 5.0
-"""Between two looks at the topology's nodes: of the instance with the topology master, and of all
-others, which do it in case that one has gone, too; a job may have a hundred of them."""
+"""Interval of checks of the topology's nodes: by the instance with the topology master, and, as
+a fallback, by all others, of which a job may have a hundred."""
 STOP_PATHS = ("/quitquitquit", "/abortabortabort")
 
 
 def main(words: Sequence[str]) -> int:
-    """Run one instance until it ends; returns its exit code."""
+    """Run one instance until the end; returns its exit code."""
     parser = agent_parser(MODULE, __doc__)
     parser.add_argument("--health-port", required=True, type=int, metavar="PORT")
     given = parsed(parser, words)
@@ -54,7 +54,7 @@ def main(words: Sequence[str]) -> int:
     watched = (given.value("store"), given.value("topology"), instance.has_ended,
             NODES_SECS if is_master else OTHERS_NODES_SECS)  # fmt: skip
     threading.Thread(target=keep_nodes, args=watched, name="nodes", daemon=True).start()
-    # Aurora's executor asks on its own machine; from another one nothing may end a container.
+    # Aurora's executor is local; requests from other machines must not end a container.
     with health_server(instance, LOOPBACK, given.own.health_port, STOP_PATHS) as server:
         threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
         return instance.run()

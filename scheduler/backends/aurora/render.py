@@ -20,7 +20,7 @@ from heron_core.plans import PackingPlan, Resource
 
 PORT = "health"
 FETCH_FAILURES_MAX = 3
-"""A file server that is away for a moment must not cost the instance its machine."""
+"""Retries of downloads: a short outage of a file server must not cost the instance its machine."""
 HEALTH_INITIAL_SECS, HEALTH_INTERVAL_SECS, HEALTH_FAILURES_MAX = 30, 10, 2
 """Heron's heron.aurora."""
 PRODUCTION_ENVIRONMENT = "prod"
@@ -43,16 +43,16 @@ class JobKey(Struct, frozen=True):
 
 
 class FetchedArchive(Struct, frozen=True):
-    """An archive that every container needs."""
+    """An archive needed by every container."""
 
     file: str
     uri: str
     folder: str
-    """Where it is unpacked, below the sandbox."""
+    """Target folder below the sandbox."""
 
 
 class AuroraOptions(Struct, frozen=True):
-    """What the cluster's file says about jobs."""
+    """Job settings of the cluster's file."""
 
     tier: str | None = None
     production: bool = False
@@ -65,17 +65,17 @@ class AuroraOptions(Struct, frozen=True):
 
 
 class JobSpec(Struct, frozen=True):
-    """What every container of a topology is started with."""
+    """Common start parameters of a topology's containers."""
 
     store_url: str
     silent_secs: float
     python: str
-    """Which Python the runtime's compiled parts are for."""
+    """Python version of the runtime's compiled parts."""
     runtime: FetchedArchive
     code: tuple[tuple[str, FetchedArchive], ...]
-    """(folder where the topology was submitted, its archive)"""
+    """(folder at the submission, its archive)"""
     environment: tuple[tuple[str, str], ...] = ()
-    """Variables of the submitting shell that change what components do."""
+    """Variables of the submitting shell with an effect on components."""
 
 
 def check_name(name: str) -> None:
@@ -88,12 +88,12 @@ def check_name(name: str) -> None:
 
 
 def instances(packing: PackingPlan) -> int:
-    """One for each container, and one for the topology master."""
+    """One per container, plus one for the topology master."""
     return 1 + len(packing.containers)
 
 
 def largest(packing: PackingPlan) -> Resource:
-    """What the largest containers need, each resource by itself."""
+    """Maximum of each resource over the containers."""
     every = [each.resource for each in packing.containers]
     return Resource(
         max(each.cpu for each in every),
@@ -103,7 +103,7 @@ def largest(packing: PackingPlan) -> Resource:
 
 
 def bindings(key: JobKey, packing: PackingPlan, options: AuroraOptions) -> dict[str, str]:
-    """The names that `aurora job create --bind` gets; bytes and cores as Heron gives them."""
+    """Names for `aurora job create --bind`; bytes and cores in Heron's units."""
     needed = largest(packing)
     preferred = key.environment == PRODUCTION_ENVIRONMENT
     return {
@@ -120,9 +120,9 @@ def bindings(key: JobKey, packing: PackingPlan, options: AuroraOptions) -> dict[
 
 
 def job_file(key: JobKey, options: AuroraOptions, spec: JobSpec) -> str:
-    """The job file's text, in Aurora's language (Pystachio), which Python 2 and 3 both read.
+    """The job file's text, in Aurora's language (Pystachio), valid in Python 2 and 3.
 
-    UsageError if a path or an address has {{ in it: Aurora would take that for a name.
+    UsageError for a path or address with {{, which Aurora would expand.
     """
     _check_braces(options, spec)
     archives = (spec.runtime, *(each for _, each in spec.code))
@@ -191,7 +191,7 @@ jobs = [
 
 
 def _more(options: AuroraOptions) -> str:
-    """What only some clusters want."""
+    """Settings required by some clusters."""
     lines = []
     if options.production:
         lines.append("production = True")
@@ -208,7 +208,7 @@ def _variable(archive: FetchedArchive) -> str:
 
 
 def _fetching(archive: FetchedArchive, fetch: str) -> str:
-    """The process that fetches and unpacks one archive."""
+    """The process that downloads and unpacks one archive."""
     file, folder = shlex.quote(archive.file), shlex.quote(archive.folder)
     got = fetch.replace("{uri}", shlex.quote(archive.uri)).replace("{file}", file)
     line = f"{got} && mkdir -p {folder} && tar -xzf {file} -C {folder} && rm {file}"
@@ -222,7 +222,7 @@ def _fetching(archive: FetchedArchive, fetch: str) -> str:
 
 
 def _command_line(options: AuroraOptions, spec: JobSpec) -> str:
-    """The shell's line that becomes the container."""
+    """The shell command that becomes the container."""
     project = f'"$PWD"/{spec.runtime.folder}/project'
     words = [
         f"exec env PYTHONPATH={project}",

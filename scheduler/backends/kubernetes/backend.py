@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 READY_SECS = 180.0
 """Pods that have to be found room for, an image that has to be pulled, a start on each."""
 REPORT_SECS = 10.0
-"""`submit` says what it waits for."""
+"""Interval of progress lines of `submit`."""
 REFUSED_SECS = 5.0
-"""A quota that refuses pods may be that of those that are ending."""
+"""Wait for a quota that may still count terminating pods."""
 END_SECS = 60.0
 RESTART_SECS = 120.0
 POLL_SECS = 0.3
@@ -96,7 +96,7 @@ class KubernetesBackend:
 
     @property
     def namespace(self) -> str:
-        """Where the pods are: that of the state, if it is in Kubernetes."""
+        """Namespace of the pods: the state's, if the state is in Kubernetes."""
         url, named = self._cluster.store_url, self._cluster.options.get("namespace")
         if url.startswith(STORE_SCHEME):
             of_state = url.removeprefix(STORE_SCHEME).partition("/")[0]
@@ -110,7 +110,7 @@ class KubernetesBackend:
 
     @contextmanager
     def objects(self) -> Iterator[ClusterObjects]:
-        """The objects of the cluster that kubectl would ask; UsageError if there is none."""
+        """The objects of kubectl's cluster; UsageError without a configuration."""
         objects = ClusterObjects(ApiClient(access_of(os.environ)), self.namespace)
         try:
             yield objects
@@ -118,8 +118,8 @@ class KubernetesBackend:
             objects.close()
 
     def check(self, submission: "Submission") -> None:
-        """HeronError in one line if there is no API server, if objects of this name are there, or
-        if the pods could not see the state."""
+        """HeronError in one line without an API server, for existing objects of the name, or if
+        pods could not reach the state."""
         problem = self._cluster.store_problem()
         if problem is not None:
             raise HeronError(problem)
@@ -135,8 +135,8 @@ class KubernetesBackend:
                     )
 
     def node_fields(self) -> dict[str, Any]:
-        """The cluster's name, by which its file is found again, and how large all containers are:
-        added ones are made like those that are there."""
+        """The cluster's name, which locates its file, and the common size of containers: added
+        containers get an equal size."""
         return {
             "cluster": self._cluster.name,
             "namespace": self.namespace,
@@ -148,7 +148,7 @@ class KubernetesBackend:
         return describe_containers(submission)
 
     def logs(self, submission: "Submission") -> str:
-        """Kubernetes has them."""
+        """Logs are in Kubernetes."""
         wanted = f"{render.TOPOLOGY_LABEL}={render.base_name(submission.topology.name)}"
         return f"`kubectl logs -n {self.namespace} -l {wanted} --prefix`"
 
@@ -286,7 +286,7 @@ class KubernetesBackend:
         """Containers keep their size; that the plan's fit was checked."""
 
     def too_small(self, store: StateStore, name: str, plan: PackingPlan) -> str:
-        """Nothing."""
+        """No action."""
         return ""
 
     def waiting(self, store: StateStore, name: str) -> str:
@@ -295,7 +295,7 @@ class KubernetesBackend:
             return self._problems(objects, name)
 
     def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
-        """Create Deployments like those that run, or remove some."""
+        """Create Deployments like the running ones, or remove some."""
         with self.objects() as objects:
             if added:
                 self._add(objects, name, added)
@@ -332,7 +332,7 @@ class KubernetesBackend:
 
 
 def render_yaml(manifests: Sequence[Mapping[str, Any]]) -> str:
-    """Manifests as kubectl takes them."""
+    """Manifests in kubectl's format."""
     texts = [yaml.dump(dict(each), Dumper=_PlainDumper, sort_keys=False) for each in manifests]
     return "---\n" + "---\n".join(texts).rstrip()
 

@@ -1,9 +1,10 @@
 """`python -m scheduler.backends.kubernetes.container_agent`: the container of a pod.
 
-It runs `python -m scheduler.container` with the arguments after `--`, answers the kubelet's probes,
-and prints what the logs of its processes say, each line with its log's name, so that `kubectl logs`
-has them. SIGTERM ends it in order. When the container ends so does this process, with its exit
-code, and the kubelet starts it again; one whose work is done stays, idle and healthy.
+The agent runs `python -m scheduler.container` with the arguments after `--`, answers the
+kubelet's probes, and prints the logs of its processes, each line with the name of its log, for
+`kubectl logs`. SIGTERM ends the container gracefully. When the container ends, the agent ends
+with its exit code, and the kubelet restarts it; after a finished topology the agent stays, idle
+and healthy.
 """
 
 import os
@@ -33,7 +34,7 @@ others; each poll is some requests to the API server."""
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the container until it ends; returns its exit code."""
+    """Run the container until the end; returns its exit code."""
     parser = agent_parser(MODULE, __doc__)
     parser.add_argument("--engine", required=True, metavar="TEXT", help="of who has submitted it")
     parser.add_argument("--health-port", required=True, type=int, metavar="PORT")

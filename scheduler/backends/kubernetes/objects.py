@@ -22,13 +22,13 @@ WORKLOADS = ("Deployment", "ReplicaSet", "Pod")
 soon as they have noticed."""
 ACCOUNTS = ("RoleBinding", "Role", "ServiceAccount")
 ANSWER_SECS = 10.0
-"""For an API server that is replaced, or that asks to try later."""
+"""Retry time for an API server being replaced or overloaded."""
 
 Result = TypeVar("Result")
 
 
 class ClusterObjects:
-    """What is done to objects; HeronError in one line if it cannot be done."""
+    """Operations on objects; HeronError in one line on failure."""
 
     def __init__(self, client: ApiClient, namespace: str) -> None:
         self._client = client
@@ -42,13 +42,13 @@ class ClusterObjects:
     def listed(
         self, kind: str, topology: str, container: int | None = None
     ) -> list[dict[str, Any]]:
-        """A topology's objects of a kind, those of one container or of all."""
+        """A topology's objects of a kind, of one container or of all."""
         path, wanted = self._collection(kind), selector(topology, container)
         answer = self._asked(kind, lambda: self._client.get(path, labelSelector=wanted))
         return list(answer.get("items") or ())
 
     def create(self, manifest: dict[str, Any]) -> None:
-        """One that is there already stays as it is."""
+        """Create an object; an existing object is left unchanged."""
         kind, name = manifest["kind"], manifest["metadata"]["name"]
         path = self._collection(kind)
 
@@ -62,7 +62,7 @@ class ClusterObjects:
         self._asked(f"{kind} {name}", create)
 
     def remove(self, kind: str, name: str) -> None:
-        """One that is gone is removed."""
+        """Remove an object; a missing object is ignored."""
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         path = f"{self._collection(kind)}/{name}"
 
@@ -83,7 +83,7 @@ class ClusterObjects:
                     self.remove(kind, each["metadata"]["name"])
 
     def remove_account(self, topology: str) -> None:
-        """What its pods may do, which they need until they have ended."""
+        """Rights of the pods, needed until their end."""
         for kind in ACCOUNTS:
             for each in self.listed(kind, topology):
                 self.remove(kind, each["metadata"]["name"])
@@ -96,7 +96,7 @@ class ClusterObjects:
         return COLLECTIONS[kind].format(self.namespace)
 
     def _asked(self, what: str, ask: Callable[[], Result]) -> Result:
-        """The answer, asked for again while there is none."""
+        """The answer, retried while the server does not answer."""
         answers: list[Result] = []
         failures: list[ApiUnanswered] = []
 

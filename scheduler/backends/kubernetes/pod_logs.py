@@ -15,20 +15,20 @@ from heron_engine.scheduler.backends.kubernetes.render import CONTAINER_NAME, se
 from heron_io.kubernetes.client import ApiClient, ApiError, ApiUnanswered
 
 POLL_SECS = 1.0
-"""Between two rounds with -f: a round is one request for the pods, and one for each of them, which
-the API server passes on to a kubelet."""
+"""Poll interval with -f: a round is one request for the pods, and one per pod, forwarded by the
+API server to a kubelet."""
 FIRST_LINES = 10_000
 """Of each pod, at the first round: the last lines of all of its logs are among so many."""
 RETAINED_LINES_MAX = 50_000
-"""Of one log, between two looks of its reader."""
+"""Limit of unread lines per log."""
 SEPARATOR = " | "
 ENDING = ".log"
 OTHER = "pod"
-"""The log of lines without a name: what a process has printed before its logs were there."""
+"""Log of unnamed lines: output of a process before its logs exist."""
 
 
 class PodLog:
-    """The lines of one process, from whichever pods printed them."""
+    """The lines of one process, from any pod."""
 
     def __init__(self, name: str, logs: "PodLogs") -> None:
         self.file = name + ENDING
@@ -37,20 +37,20 @@ class PodLog:
         self._lost = 0
 
     def add(self, line: str) -> None:
-        """A line that nobody has read yet; the oldest one goes where there are too many."""
+        """Add an unread line; the oldest is dropped above the limit."""
         if len(self._lines) == RETAINED_LINES_MAX:
             self._lines.popleft()
             self._lost += 1
         self._lines.append(line)
 
     def last(self, lines: int) -> list[str]:
-        """The last lines; what follows them is fresh."""
+        """The last lines; later lines are new."""
         known, self._lost = list(self._lines), 0
         self._lines.clear()
         return known[-lines:] if lines else []
 
     def fresh(self) -> Iterator[str]:
-        """Lines since the last look; those that were too many are counted in a line."""
+        """New lines; dropped lines are counted in a line."""
         self._logs.poll()
         if self._lost:
             yield f"{self.file.removesuffix(ENDING)}{SEPARATOR}... {self._lost} lines are left out"
@@ -60,8 +60,7 @@ class PodLog:
 
 
 class PodLogs:
-    """All logs of a topology. `names`: a log's name -> what stands before its lines, where that is
-    another one."""
+    """All logs of a topology. `names`: a log's name -> a different prefix of its lines."""
 
     def __init__(
         self,
@@ -78,13 +77,13 @@ class PodLogs:
         self._is_first = True
 
     def listed(self) -> list[PodLog]:
-        """The logs that there are; HeronError in one line if the API server does not give them."""
+        """The existing logs; HeronError in one line without an answer of the API server."""
         self.poll()
         return [self._logs[name] for name in sorted(self._logs)]
 
     def poll(self) -> None:
-        """Ask for what is new, unless that was done just now. After the first time an API server
-        that does not answer, and a pod that is gone, add nothing."""
+        """Request new lines, unless requested just now. After the first time, an unreachable API
+        server and a missing pod add no lines."""
         if time.monotonic() < self._due:
             return
         try:
@@ -130,16 +129,16 @@ class _PodLines:
     def __init__(self) -> None:
         self._time = ""
         self._seen = 0
-        """Lines of that time."""
+        """Lines with the latest timestamp."""
 
     def since(self) -> dict[str, str]:
-        """What to ask for: whole seconds are the finest that the API server takes."""
+        """Start time of the next request: the API server accepts whole seconds only."""
         if not self._time:
             return {"tailLines": str(FIRST_LINES)}
         return {"sinceTime": _whole_seconds(self._time)}
 
     def fresh(self, text: str) -> Iterator[str]:
-        """The lines of an answer that were in none before, without their times."""
+        """The new lines of an answer, without timestamps."""
         known, at_known = self._time, self._seen
         for timed in text.splitlines():
             stamp, _, line = timed.partition(" ")

@@ -1,12 +1,13 @@
 """A packing plan as manifests of Kubernetes. Pure.
 
-Each container of the plan is a Deployment of one replica, container 0 the topology master's. Why
-not one StatefulSet: it removes its highest ordinals alone, an update removes any container; and
-where a node is lost it waits until somebody says that the pod is gone, while a Deployment has
-another one at once. Two pods of one container at the same time are what the engine's incarnations
-are for. Recreate: in order, the old one ends before the new one starts.
+Each container of the plan is a Deployment of one replica; container 0 is the topology master's.
+A StatefulSet is not suitable: it removes only the highest ordinals, while an update removes any
+container; and after the loss of a node it waits for a confirmation that the pod is gone, while a
+Deployment starts a new pod at once. Two simultaneous pods of one container are handled by the
+engine's incarnations. Strategy Recreate: on a graceful change the old pod ends before the new
+starts.
 
-All containers have the size of the largest, as on Aurora: an added one is made like the others.
+All containers have the size of the largest, as on Aurora: added containers get an equal size.
 """
 
 import copy
@@ -44,7 +45,7 @@ STARTUP_FAILURES_MAX = 30
 """Five minutes for a state store that is away and for code that is fetched."""
 TERMINATION_SECS = int(CONTAINER_SHUTDOWN_SECS) + 22
 NODE_LOST_SECS = 10
-"""A node that does not answer loses its pods after this; Kubernetes' default is five minutes."""
+"""Eviction time of pods from an unreachable node; Kubernetes' default is five minutes."""
 MASTER_RAM_BYTES = 512 * MIB
 MASTER_CPU = 0.5
 NAME_CHARACTERS_MAX = 40
@@ -61,19 +62,19 @@ ROLE_RULES = (
         "verbs": ["get", "list", "create", "patch", "delete"],
     },
 )
-"""What the state store does, and nothing else: pods start no pods."""
+"""Rights needed by the state store only: pods never start pods."""
 RBAC = "rbac.authorization.k8s.io"
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 
 class KubernetesOptions(Struct, frozen=True):
-    """What the cluster's file says."""
+    """Settings of the cluster's file."""
 
     namespace: str
     image: str
     python: str = PYTHON
     service_account: str | None = None
-    """None: one of the topology's own, with the Role that it needs."""
+    """None: a service account of the topology's own, with the required Role."""
     node_selector: tuple[tuple[str, str], ...] = ()
     priority_class: str | None = None
     pull_policy: str | None = None
@@ -83,7 +84,7 @@ class KubernetesOptions(Struct, frozen=True):
     has_cpu_limits: bool = True
     master: Resource = Resource(MASTER_CPU, MASTER_RAM_BYTES, 0)
     template: Mapping[str, Any] = {}
-    """A pod's template: what stands in it and not here stays."""
+    """A pod template, overridden by generated fields."""
 
     def on_nodes(self, node_labels: Labels) -> "KubernetesOptions":
         """The same with labels of a topology or component, which decide over the file's."""
@@ -99,7 +100,7 @@ class PodSpec(Struct, frozen=True):
     store_url: str
     silent_secs: float
     engine: str
-    """Which one the image has to have."""
+    """Required version of the image."""
     code: tuple[tuple[str, str], ...] = ()
     """(folder where the topology was submitted, what its archive is called in plans)"""
 
@@ -120,7 +121,7 @@ def labels(topology: str) -> dict[str, str]:
 
 
 def selector(topology: str, container: int | None = None) -> str:
-    """What a list selects by."""
+    """Label selector of lists."""
     wanted = labels(topology)
     if container is not None:
         wanted[CONTAINER_LABEL] = str(container)
@@ -143,8 +144,8 @@ def manifests(
     packing: PackingPlan,
     node_labels: Mapping[int, Labels] = {},
 ) -> list[dict[str, Any]]:
-    """All objects of a topology, in the order in which they are created. `node_labels`: container
-    -> the labels that its node needs besides those of the cluster's file."""
+    """All objects of a topology, in order of creation. `node_labels`: container
+    -> labels required of its node, in addition to the cluster file's."""
     numbers = (MASTER_CONTAINER, *(container.id for container in packing.containers))
     size = largest(packing)
     return [
@@ -194,8 +195,8 @@ def node_selector_of(running: Mapping[str, Any]) -> dict[str, str]:
 def renumbered(
     running: Mapping[str, Any], number: int, node_selector: Mapping[str, str]
 ) -> dict[str, Any]:
-    """A Deployment like one that runs, for another container on nodes with other labels: its image
-    and its settings are those with which the topology was submitted."""
+    """A Deployment like a running one, for another container on nodes with other labels: image
+    and settings are those of the submission."""
     metadata, spec = running["metadata"], copy.deepcopy(running["spec"])
     old = metadata["labels"][CONTAINER_LABEL]
     if node_selector:
@@ -226,7 +227,7 @@ def renumbered(
 
 
 def check_template(template: object, file: str) -> Mapping[str, Any]:
-    """The pod's template of a user; UsageError if it is none."""
+    """A user's pod template; UsageError if invalid."""
     if not isinstance(template, dict) or not isinstance(template.get("spec", {}), dict):
         raise UsageError(f"{file} is no pod's template: it needs a mapping with metadata and spec")
     unknown = template.keys() - {"apiVersion", "kind", "metadata", "spec", "template"}
@@ -336,7 +337,7 @@ def _node_lost() -> list[dict[str, Any]]:
 
 
 def _account(options: KubernetesOptions, topology: str) -> list[dict[str, Any]]:
-    """A service account that may do what the state store does."""
+    """A service account with the rights of the state store."""
     name = base_name(topology)
     metadata = _metadata(options, name, topology)
     subject = {"kind": "ServiceAccount", "name": name, "namespace": options.namespace}

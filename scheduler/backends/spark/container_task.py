@@ -1,7 +1,7 @@
-"""What runs in a task of Spark: it runs one container and stays with it.
+"""Code of a Spark task: runs and supervises one container.
 
-The container's agent is this process, and holds a connection with the driver. So whatever is killed
-(driver, executor, this worker, container), what is below it ends.
+The task process is the container's agent, and has a connection to the driver. A kill at any
+level (driver, executor, worker, container) ends all levels below.
 """
 
 import os
@@ -42,7 +42,7 @@ class TaskSpec:
     python: str
     silent_secs: float
     first: bool
-    """Whether this is the topology's first start: what cannot begin then never will."""
+    """Whether the topology starts for the first time: start failures are then permanent."""
     environment: dict[str, str]
     local: "LocalTask | None" = None
     """Set if tasks run on the scheduler's machine."""
@@ -50,7 +50,7 @@ class TaskSpec:
 
 @dataclass(frozen=True, slots=True)
 class LocalTask:
-    """Folders of the scheduler that tasks on its machine share."""
+    """Folders of the scheduler, shared by tasks on its machine."""
 
     logs: str
     cache: str
@@ -68,7 +68,7 @@ class NextStep(Enum):
     """What follows from a container's end."""
 
     OVER = "over"
-    """It was asked to end."""
+    """Whether the end was requested."""
     FINAL = "final"
     """The topology has to end."""
     RESTART = "restart"
@@ -80,7 +80,7 @@ class NextStep(Enum):
 def next_step(
     end: ContainerEnd, attempt: int, *, first: bool, end_requested: bool, restart_requested: bool
 ) -> NextStep:
-    """What follows. Pure."""
+    """Consequence of the container's end. Pure."""
     if end_requested:
         return NextStep.OVER
     never_began = end.code == ExitCode.UNSTARTED and first and attempt == 0
@@ -127,7 +127,7 @@ def _connected(spec: TaskSpec, container: int, attempt: int) -> JsonLineSocket:
 
 
 class ContainerTask:
-    """One container in a task of Spark, and what the driver asks of it."""
+    """One container in a task of Spark, and commands of the driver."""
 
     def __init__(
         self, spec: TaskSpec, container: int, attempt: int, channel: JsonLineSocket
@@ -140,7 +140,7 @@ class ContainerTask:
         self._restart_requested = False
 
     def run_once(self) -> tuple[ContainerEnd, NextStep]:
-        """Run the container until it ends, and say what follows."""
+        """Run the container until the end, and determine the consequence."""
         self._end_requested = self._restart_requested = False
         end = self._run()
         return end, next_step(
@@ -196,8 +196,7 @@ class ContainerTask:
         return {**environment, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
     def _logs(self) -> str:
-        """Beside the scheduler's on its machine, else in the same folder of this one if there can
-        be such a folder."""
+        """The scheduler's log folder on its own machine, else an equal local folder if possible."""
         if self._spec.local:
             return self._spec.local.logs
         logs = Home.of_user().logs(self._spec.topology)
@@ -208,13 +207,13 @@ class ContainerTask:
         return logs
 
     def _own_address(self) -> str:
-        """That by which this machine reaches the driver: others reach it there, too."""
+        """Local address used to reach the driver, also reachable by others."""
         address: str = self._channel.sock.getsockname()[0]
         return address
 
     def _obey(self, agent: ContainerAgent) -> None:
-        """Let the container end in order if the driver says so, to start again or not; at once if
-        nobody is left to wait for that, or if the driver says so twice."""
+        """End the container gracefully on the driver's request, with or without a restart;
+        immediately without a driver, or on a repeated request."""
         commands: list[dict[str, Any]] | None = self._channel.receive()
         if commands is None:
             self._end_requested = True

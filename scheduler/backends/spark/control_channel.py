@@ -1,9 +1,9 @@
-"""The connection between the driver and the task of each container: ends and commands.
+"""Connection between the driver and each container's task: ends and commands.
 
-A task connects to the driver's one socket, proves that it knows the application's secret, and says
-which container it is. From then on either side may send one JSON object a line. The connection is a
-lifeline as well: when it ends, whatever ended it, the container ends. Standard library alone: the
-other end runs before anything of ours is unpacked.
+A task connects to the driver's only socket, proves knowledge of the application's secret, and
+names its container. Afterwards both sides may send one JSON object a line. The connection is
+also a lifeline: when it ends, for any reason, the container ends. Standard library only: the
+task's side runs before any package of ours is unpacked.
 """
 
 import hashlib
@@ -19,12 +19,12 @@ LINE_BYTES_MAX = 16384
 """A reason has at most 4 KiB (heron_io.processes), some JSON around it and its escapes."""
 CONNECT_SECS = 10.0
 UNAUTHENTICATED_MAX = 256
-"""Connections that have not proved anything yet; a topology has fewer containers that start at
-once, and whoever floods the socket gains no more memory than this."""
+"""Limit of unauthenticated connections: above the number of containers starting at once, and a
+bound on memory for floods."""
 
 
 def proof(secret: str, nonce: str) -> str:
-    """What only one who knows the secret can answer to a nonce."""
+    """Answer to a nonce, computable only with the secret."""
     return hmac.new(secret.encode(), nonce.encode(), hashlib.sha256).hexdigest()
 
 
@@ -40,7 +40,7 @@ class JsonLineSocket:
     _data: bytes = b""
 
     def receive(self) -> list[dict[str, Any]] | None:
-        """Those that have come; None at the end of the connection, or for what is no protocol."""
+        """Received objects; None at the end of the connection, or for invalid data."""
         try:
             new = self.sock.recv(LINE_BYTES_MAX)
         except BlockingIOError:
@@ -61,7 +61,7 @@ class JsonLineSocket:
         self.sock.close()
 
     def send(self, data: dict[str, Any]) -> None:
-        """Send one object; a connection that is gone will be noticed by reading."""
+        """Send one object; a broken connection is detected by reading."""
         try:
             self.sock.sendall(_line(data))
         except OSError:
@@ -79,7 +79,7 @@ class _Connection:
 
 @dataclass(frozen=True, slots=True)
 class TaskMessage:
-    """What a task said; `data` is None when its connection has ended."""
+    """A task's message; `data` is None at the end of its connection."""
 
     container: int
     data: dict[str, Any] | None
@@ -181,7 +181,7 @@ class ChannelServer:
             connection.channel.send({"end": True})
 
     def close(self) -> None:
-        """Close all connections: what still runs there ends."""
+        """Close all connections: remaining containers end."""
         for connection in list(self._connections.values()):
             self._drop(connection)
         self._selector.close()
@@ -189,7 +189,7 @@ class ChannelServer:
 
 
 def connect(address: tuple[str, int], secret: str, hello: dict[str, Any]) -> JsonLineSocket:
-    """A task's end, once it has proved itself; OSError if there is no driver there."""
+    """A task's authenticated connection; OSError without a driver."""
     channel = JsonLineSocket(socket.create_connection(address, CONNECT_SECS))
     objects: list[dict[str, Any]] | None = []
     while not objects:

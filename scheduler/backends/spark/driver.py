@@ -73,14 +73,14 @@ spark.executorEnv.NAME."""
 
 
 class DriverSpec(Struct, frozen=True):
-    """What a driver runs."""
+    """Parameters of a driver."""
 
     submission: "Submission"
     master: SparkMaster
     options: render.DriverOptions
     sockets: str
     address: str
-    """Of this machine, as the workers see it."""
+    """Address of the machine, as seen by the workers."""
 
 
 class _Outcome(Struct, frozen=True):
@@ -107,7 +107,7 @@ class Driver:
     _ending: frozenset[int] = frozenset()
     """Containers that the plan has no more, and whose tasks are not over yet."""
     _refused: frozenset[int] = frozenset()
-    """Containers that the plan has and that cannot be: it is about to be undone."""
+    """Containers of the plan that cannot start: the update is about to be undone."""
     _outcome: _Outcome | None = None
     _starting: bool = True
 
@@ -121,10 +121,10 @@ class Driver:
         config = self.spec.submission.topology.config
         log_to(path, "spark", log_format=log_format(config))
         start_heartbeat_thread(self.link)
-        self.link.came_up()  # one that cannot begin says so by its exit code
+        self.link.came_up()  # a start failure is reported by exit code
         signal.signal(signal.SIGTERM, self._terminated)
         folder = tempfile.mkdtemp(prefix="spark-", dir=self.spec.sockets)
-        tempfile.tempdir = folder  # pyspark's own files go with it, however this ends
+        tempfile.tempdir = folder  # pyspark's own files are removed with it, after any end
         self._channels = ChannelServer(self.spec.address)
         try:
             store = open_store(self.spec.submission.store_url)
@@ -163,7 +163,8 @@ class Driver:
 
     @property
     def _unstarted_code(self) -> int:
-        """What never ran is not tried again; of one that ran the scheduler starts another."""
+        """A container that never ran is not retried; a container that ran is restarted by the
+        scheduler."""
         return ExitCode.TOPOLOGY_FAILED if self.first else ExitCode.FAILED
 
     def _apply(self, folder: str, store: StateStore) -> None:
@@ -195,7 +196,7 @@ class Driver:
     def _wait_for_slots(self, context: "SparkContext") -> None:
         master, need = self.spec.master, len(self.spec.submission.packing.containers)
         if master.kind is MasterKind.LOCAL:
-            return  # there are as many as its name says, which was checked
+            return  # the number in its name was checked
         asked = render.executor_words(master, settings_of(self.spec))
         wait = RegistrationWait(master, need, time.monotonic(), asked=asked)
         while not wait.enough(self._slots(context), time.monotonic()):
@@ -367,7 +368,7 @@ class Driver:
 
 
 def _by_plan(spec: DriverSpec, plan: PackingPlan | None) -> DriverSpec:
-    """The spec with the plan as it is now: it may have changed since it was submitted."""
+    """The spec with the current plan, possibly changed since the submission."""
     return (
         spec if plan is None else replace(spec, submission=replace(spec.submission, packing=plan))
     )
@@ -379,8 +380,8 @@ def settings_of(spec: DriverSpec) -> dict[str, str]:
 
 
 def driver_address(master: SparkMaster, store_url: str) -> str:
-    """This machine's address as the workers see it: that from which it reaches the Spark master,
-    or, where that has no address of its own, ZooKeeper."""
+    """Local address as seen by the workers: the address used to reach the Spark master, or,
+    without one, ZooKeeper."""
     if master.is_one_machine or master.kind in STARTED_BY_US:
         return LOOPBACK
     return own_address(store_url, master.addresses)

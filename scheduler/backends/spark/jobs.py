@@ -1,7 +1,7 @@
-"""The jobs of one application: one of all containers at its start, one more for added containers.
+"""Jobs of one application: one for the initial containers, one per addition of containers.
 
-A job has one long task for each of its containers. Spark starts a task that fails again; a job ends
-when all its tasks have, or when Spark aborts one.
+A job has one long task for each of its containers. Spark restarts failed tasks; a job ends when
+all its tasks have ended, or when Spark aborts a task.
 """
 
 import logging
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("spark")
 
 START_FAILURES = 4
-"""Failed tasks, or executors that have ended, while not every container has been there once: then
-it is the place that is wrong. Spark itself aborts after as many."""
+"""Limit of failed tasks or ended executors before every container has started once: the location
+is then unsuitable. Spark itself aborts at an equal limit."""
 
 
 class ThreadJob:
@@ -53,9 +53,9 @@ class ThreadJob:
         """Of added containers: watches executors come for them."""
         self.problem: str | None = None
         self.containers = set(containers)
-        """Those that have not ended for good."""
+        """Containers not permanently ended."""
         self.unseen = set(self.containers)
-        """Those that have not been there yet."""
+        """Containers never started so far."""
         self._context = context
         self._began = time.monotonic()
         numbers = sorted(self.containers)
@@ -78,16 +78,16 @@ class ThreadJob:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the job is running."""
         return self._thread.is_alive()
 
     @property
     def ran_secs(self) -> float:
-        """Since it began."""
+        """Time since the start."""
         return time.monotonic() - self._began
 
     def start_problem(self) -> str | None:
-        """Why its containers do not start, once that is clear."""
+        """Reason why its containers do not start, once known."""
         if not self.unseen:
             return None
         try:
@@ -103,7 +103,7 @@ class ThreadJob:
         return None
 
     def cancel(self) -> None:
-        """End it, whatever its tasks do."""
+        """End the job, regardless of its tasks."""
         with suppress(Exception):  # the JVM is gone, and the job with it
             self._context.cancelJobGroup(self.group)
 
@@ -120,7 +120,7 @@ class Jobs(Struct):
     _started: int = 0
 
     def start(self, containers: Iterable[int], registering: RegistrationWait | None = None) -> None:
-        """A job of these containers; `registering` if they are added to others."""
+        """A job of the containers; `registering` for an addition."""
         self._started += 1
         group = f"heron: {self.name}, job {self._started}"
         task_spec = self.task_spec
@@ -133,12 +133,12 @@ class Jobs(Struct):
 
     @property
     def containers(self) -> frozenset[int]:
-        """Those that run, or are started again by Spark."""
+        """Containers running, or being restarted by Spark."""
         return frozenset(number for each in self._jobs for number in each.containers)
 
     @property
     def alive(self) -> list[ThreadJob]:
-        """Jobs that run."""
+        """Running jobs."""
         return [each for each in self._jobs if each.alive]
 
     @property
@@ -147,7 +147,7 @@ class Jobs(Struct):
         return [each for each in self._jobs if each.unseen]
 
     def seen(self, container: int) -> None:
-        """A container is there."""
+        """A container has started."""
         for each in self._jobs:
             each.unseen.discard(container)
 
@@ -158,8 +158,8 @@ class Jobs(Struct):
             each.unseen.discard(container)
 
     def lost(self) -> ThreadJob | None:
-        """A job that Spark has aborted; it is forgotten, and so are those that have ended because
-        all their containers did."""
+        """Remove and return a job aborted by Spark; jobs finished with all their containers are
+        removed as well."""
         ended = [each for each in self._jobs if not each.alive]
         self._jobs = [each for each in self._jobs if each not in ended]
         return next((each for each in ended if each.problem is not None), None)

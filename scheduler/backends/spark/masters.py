@@ -8,7 +8,7 @@ from msgspec import Struct
 from heron_core.errors import UsageError
 
 TASK_FAILURES_MAX = 1000
-"""A container may fail this often; Spark's own 4 would end a topology that runs for months."""
+"""Permitted failures of a container; Spark's default of 4 would end a topology after months."""
 LOOPBACK = re.compile(r"127\.\d+\.\d+\.\d+|localhost|\[::1\]")
 _LOCAL = re.compile(r"local(?:\[(\*|\d+)(?: *, *\d+)?\])?")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[ *(\d+) *, *(\d+) *, *(\d+) *\]")
@@ -16,10 +16,10 @@ _STANDALONE = re.compile(r"spark://([^\s:,/]+|\[[0-9A-Fa-f:]+\]):(\d+)((?:,[^\s,
 
 
 class MasterKind(Enum):
-    """What runs Spark's executors."""
+    """Runner of Spark's executors."""
 
     LOCAL = "local"
-    """One JVM, the driver's."""
+    """The driver's JVM only."""
     LOCAL_CLUSTER = "local-cluster"
     """JVMs of their own, started by the driver's."""
     STANDALONE = "spark"
@@ -35,13 +35,13 @@ class SparkMaster(Struct, frozen=True):
 
     kind: MasterKind
     text: str
-    """As it was given."""
+    """The URL as given."""
     workers: int = 0
     """Of a kind that we start ourselves."""
     cores: int = 0
-    """Of each such worker."""
+    """Size of each local-cluster worker."""
     addresses: tuple[tuple[str, int], ...] = ()
-    """Of a standalone master; more than one if it has standbys."""
+    """Addresses of a standalone master; several with standbys."""
 
     @property
     def url(self) -> str:
@@ -60,7 +60,7 @@ class SparkMaster(Struct, frozen=True):
 
     @property
     def slots(self) -> int | None:
-        """Cores there are, each for one container; None if only the running cluster knows."""
+        """Available cores, one per container; None if known only to the running cluster."""
         return self.workers * self.cores if self.kind in STARTED_BY_US else None
 
     def with_slots(self, slots: int) -> str:
@@ -74,7 +74,7 @@ class SparkMaster(Struct, frozen=True):
 
 
 def parse_master(text: str, cpus: int) -> SparkMaster:
-    """What `text` means on a machine with so many CPUs; UsageError if it is no master."""
+    """Parse `text` on a machine with the number of CPUs; UsageError for an invalid master."""
     if match := _LOCAL.fullmatch(text):
         cores = match[1] or "1"
         return _counted(MasterKind.LOCAL, text, 1, cpus if cores == "*" else int(cores))

@@ -21,13 +21,13 @@ from heron_engine.scheduler.backends.spark.masters import (
 )
 
 CORES_MAX = 2**30
-"""Standalone masters would give an application no more than it asked for at its start, or all that
-they have; how many executors there are says dynamic allocation instead."""
+"""Standalone masters limit an application to its initial request, or give it all cores; the
+number of executors is left to dynamic allocation."""
 IDLE_SECS = 240
 """An executor without a container is given back after so long: more than executors may have to wait
 for each other at the start (slots.REGISTER_SECS_MAX)."""
 HEAP = "512m"
-"""Of an executor's JVM, which only starts our processes: they live outside of it."""
+"""Memory of an executor's JVM, which only starts our processes outside of itself."""
 JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """A JVM that idles needs neither collector threads nor the optimising compiler."""
 TASK_CPUS, EXECUTOR_CORES = "spark.task.cpus", "spark.executor.cores"
@@ -36,10 +36,10 @@ OVERHEAD = "spark.executor.memoryOverhead"
 DYNAMIC, INSTANCES = "spark.dynamicAllocation.enabled", "spark.executor.instances"
 DRIVER_JVM, EXECUTOR_JVM = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
 NAME_PROPERTY = "heronpy.topology"
-"""Java property by which a person tells whose JVM that is."""
+"""Java property that identifies the JVM's owner for people."""
 
 IMAGES = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")
-"""One of these has to be set: Spark has no image of its own that it would start."""
+"""Required keys, one of them: Spark has no default image."""
 
 SPECULATION = "spark.speculation"
 
@@ -66,13 +66,13 @@ class DriverOptions(Struct, frozen=True):
     config: tuple[tuple[str, str], ...] = ()
     """Spark's own settings; they win over ours."""
     python: str | None = None
-    """The workers' Python; None: the one that runs this."""
+    """The workers' Python; None: the current interpreter."""
     is_barrier: bool = False
     """All containers start together or none does, and all start again when one is lost."""
 
 
 def parsed_settings(words: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """`spark.key=value` words as pairs; UsageError naming the one that is none."""
+    """`spark.key=value` words as pairs; UsageError naming an invalid word."""
     found = []
     for word in words:
         key, equals, value = word.partition("=")
@@ -83,7 +83,7 @@ def parsed_settings(words: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 
 
 def check_image(master: SparkMaster, options: DriverOptions) -> None:
-    """UsageError if nobody said which image Kubernetes is to start."""
+    """UsageError without an image for Kubernetes."""
     settings = dict(options.config)
     if master.kind is not MasterKind.KUBERNETES or any(key in settings for key in IMAGES):
         return
@@ -105,7 +105,7 @@ def check_speculation(options: DriverOptions) -> None:
 def settings(
     packing: PackingPlan, master: SparkMaster, options: DriverOptions, host: str | None
 ) -> dict[str, str]:
-    """Spark's settings; `host` is the driver's address, None lets Spark find it."""
+    """Spark's settings; `host` is the driver's address, None leaves the choice to Spark."""
     jvm = f"{JVM_OPTIONS} -D{NAME_PROPERTY}={packing.topology}"
     return {
         **ALWAYS,
@@ -143,9 +143,9 @@ def _sizes(packing: PackingPlan, master: SparkMaster, is_barrier: bool) -> dict[
 
 
 def _as_many_as_tasks(number: int) -> dict[str, str]:
-    """An executor for each container, and one more for each that is added: Spark's dynamic
-    allocation does that by itself, and gives back those of containers that were removed. Barrier
-    mode does not go with it. Nothing is shuffled, so no shuffle service is needed."""
+    """One executor per container, plus one per added container: Spark's dynamic allocation does
+    so by itself, and releases executors of removed containers. Barrier mode is incompatible.
+    Without shuffles, a shuffle service is not needed."""
     return {
         DYNAMIC: "true",
         "spark.dynamicAllocation.minExecutors": "0",
@@ -156,8 +156,8 @@ def _as_many_as_tasks(number: int) -> dict[str, str]:
 
 
 def container_size(master: SparkMaster, chosen: Mapping[str, str]) -> dict[str, float]:
-    """How large all containers are, as far as the cluster's manager enforces it: added ones are
-    like those that are there."""
+    """Common size of containers, as enforced by the cluster manager: added containers get an
+    equal size."""
     if master.kind in STARTED_BY_US:
         return {}
     found: dict[str, float] = {"cpu": float(chosen[TASK_CPUS])}
@@ -168,14 +168,14 @@ def container_size(master: SparkMaster, chosen: Mapping[str, str]) -> dict[str, 
 
 
 def slots_each(master: SparkMaster, chosen: Mapping[str, str]) -> int:
-    """Containers that one executor has room for."""
+    """Containers per executor."""
     cores = int(chosen.get(EXECUTOR_CORES) or master.cores or 1)
     return cores // int(chosen[TASK_CPUS])
 
 
 def executor_words(master: SparkMaster, chosen: Mapping[str, str]) -> str:
-    """How large an executor is asked for, to be compared with what the master's page says that its
-    workers have free; empty where its size does not matter."""
+    """Requested executor size, comparable with the free resources on the master's page; empty if
+    irrelevant."""
     if master.kind in STARTED_BY_US:
         return ""
     overhead = chosen.get(OVERHEAD)

@@ -66,8 +66,8 @@ def _end_jvm() -> None:
 
 
 def kill_children() -> None:
-    """Kill a JVM whose start was cut short, before anybody knew its process id (Linux; elsewhere it
-    ends when it finds its stdin closed)."""
+    """Kill a JVM whose start was interrupted before its process id was known (Linux; elsewhere
+    the JVM ends on a closed stdin)."""
     main = f"/proc/self/task/{os.getpid()}/children"
     with suppress(OSError), open(main, encoding="ascii") as file:
         for each in map(int, file.read().split()):
@@ -78,7 +78,7 @@ def kill_children() -> None:
 def environment_of(
     folder: str, master: SparkMaster, python: str | None, address: str | None
 ) -> dict[str, str]:
-    """Environment variables for the driver's JVM: nothing it writes lies outside of `folder`."""
+    """Environment of the driver's JVM: all its files are inside of `folder`."""
     environment = {
         "PYSPARK_PYTHON": python or os.environ.get("PYSPARK_PYTHON") or sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
@@ -93,11 +93,11 @@ def environment_of(
 
 
 GIVEN_BACK = "killed by driver"
-"""In Spark's reason of an executor that nobody needed any more."""
+"""Part of Spark's reason for an idle executor."""
 
 
 def reason_of(text: str) -> str:
-    """The one line of an error of Spark's that is worth telling: its last cause."""
+    """The informative line of a Spark error: its last cause."""
     lines = [each.strip() for each in text.splitlines() if each.strip()]
     causes = [each.removeprefix("Caused by:") for each in lines if each.startswith("Caused by:")]
     python = [each for each in lines if each.startswith(("pyspark.errors", "ModuleNotFoundError"))]
@@ -106,7 +106,7 @@ def reason_of(text: str) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """What an error says; py4j's asks the JVM for it, which may be gone."""
+    """Text of an error; py4j asks the JVM, which may be gone."""
     try:
         return str(error)
     except Exception:
@@ -129,7 +129,7 @@ def lost_executors(context: "SparkContext") -> tuple[int, str]:
 
 
 def executors(context: "SparkContext") -> int:
-    """Executors that are registered; in local mode the driver is one."""
+    """Registered executors; in local mode the driver counts as one."""
     scala: Any = context._jsc.sc()
     number = int(scala.getExecutorMemoryStatus().size())
     return number if scala.isLocal() else number - 1
@@ -151,7 +151,7 @@ def failures(context: "SparkContext", group: str) -> tuple[int, str]:
 
 def _last_error(context: "SparkContext", stage: int) -> str:
     store: Any = context._jsc.sc().statusStore()
-    with suppress(Exception):  # it forgets, and fails then
+    with suppress(Exception):  # py4j drops the object first, and fails afterwards
         attempt = store.lastStageAttempt(stage).attemptId()
         tasks = store.taskList(stage, attempt, 100)
         errors = [tasks.apply(number).errorMessage() for number in range(tasks.size())]

@@ -13,16 +13,16 @@ REGISTER_SECS_MAX = {
 """How long executors may take to register in all: Kubernetes may have to pull an image."""
 REGISTER_SECS = 120.0
 NO_NEWS_SECS = {MasterKind.STANDALONE: 60.0}
-"""A standalone master that has room starts executors at once: without a new one for so long, there
-will be none (on a machine with a load of 25 their JVMs took 20 s). Others have queues, so nothing
-follows from their silence."""
+"""A standalone master with capacity starts executors at once: after the given time without a new
+executor, none will follow (with a load of 25 their JVMs took 20 s). Other masters have queues,
+so silence has no meaning."""
 
 
 def check_slots(
     master: SparkMaster, have: int, need: int, *, runs: bool = False, asked: str = ""
 ) -> None:
-    """HeronError saying how many slots there are and how many are needed, if they are too few;
-    `runs`: for a topology that is there already; `asked`: how large they are asked for."""
+    """HeronError with available and needed slots, if too few; `runs`: for a running topology;
+    `asked`: requested size of executors."""
     if have >= need:
         return
     larger = master.with_slots(need)

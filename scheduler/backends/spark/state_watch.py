@@ -56,14 +56,14 @@ class StateWatch:
         return self._plan
 
     def take_restart(self) -> int | None:
-        """The container that somebody wants restarted, once; None for none."""
+        """The container with a pending restart request, returned once; None without one."""
         requested = self._restart
         if requested is None or requested["order"] == self._taken:
             return None
         try:
             self._store.delete(
                 restart_requests_path(self._name)
-            )  # first, so that it is not done twice
+            )  # removed first, to avoid a second execution
         except HeronError as error:
             log.warning("the request to restart stays: %s", error)
             return None
@@ -76,7 +76,7 @@ class StateWatch:
         client = MasterClient(self._store, self._name)
         try:
             client.ask("cancel", {"reason": reason})
-        except HeronError as error:  # then it undoes the update when its own patience ends
+        except HeronError as error:  # the update is then undone after its own timeout
             log.warning("the topology master was not notified: %s", error)
         finally:
             client.close()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 READY_SECS = 180.0
 """Containers that have to be found room for, files that have to be fetched, a start on each."""
 REPORT_SECS = 10.0
-"""`submit` says what it waits for."""
+"""Interval of progress lines of `submit`."""
 CURES = (
     "wait for room (--wait-for-room, or yarn: ready_secs), use another queue, or ask for less (-w, "
     "topology.container.ram)"
@@ -72,12 +72,12 @@ class YarnBackend:
         self._application = ""
 
     def node_fields(self) -> dict[str, Any]:
-        """The cluster's name, by which its file is found again, and the application's id."""
+        """The cluster's name, which locates its file, and the application's id."""
         return {"cluster": self._cluster.name, "application": self._application}
 
     def client(self) -> Client:
-        """A client of this cluster; whoever has it has to close it. UsageError if its
-        configuration is not there."""
+        """A client of the cluster, to be closed by the caller. UsageError without a
+        configuration."""
         key = f"yarn: conf_dir in {self._cluster.file}"
         folder = conf_folder(self._cluster.options.get("conf_dir"), key)
         return Client(folder, self._cluster.options.get("staging"))
@@ -88,8 +88,8 @@ class YarnBackend:
         return self._options.queue
 
     def check(self, submission: "Submission") -> None:
-        """HeronError in one line if YARN is not there, its queue takes nothing, a container is
-        larger than any, or the workers could not see the state."""
+        """HeronError in one line without YARN, for a closed queue, for a container above the
+        maximum, or if workers could not reach the state."""
         problem = self._cluster.store_problem()
         if problem is not None:
             raise HeronError(problem)
@@ -109,8 +109,8 @@ class YarnBackend:
         self._client = client
 
     def _is_known(self, client: Client, submission: "Submission") -> bool:
-        """Whether the state store has an application of this name. One that has ended left its
-        state to be looked at, and goes now that its name is wanted again."""
+        """Whether the state store has an application of the name. An ended application's state,
+        left for inspection, is removed when the name is reused."""
         from heron_engine.scheduler.registration import forget
 
         store, name = open_store(submission.store_url), submission.topology.name
@@ -141,11 +141,11 @@ class YarnBackend:
         return describe_containers(submission)
 
     def logs(self, submission: "Submission") -> str:
-        """YARN has them, and `tail` gets at them."""
+        """Logs are in YARN, accessible to `tail`."""
         return f"`heronpy tail {submission.topology.name}`"
 
     def preview(self, submission: "Submission") -> str:
-        """The application, with names of files that are not there yet."""
+        """The application, with names of files not yet uploaded."""
         code = topmost(submission.topology.search_paths)
         names = [(render.RUNTIME, render.ARCHIVE, "lib/heronpy-runtime.tar.gz"),
                  *((f"code_{number}", render.ARCHIVE,
@@ -179,8 +179,8 @@ class YarnBackend:
         )
 
     def deploy(self, submission: "Submission") -> None:
-        """Put the files in their place, submit the application, and wait until its containers run;
-        HeronError with YARN's reason, and nothing left there, if they do not."""
+        """Upload the files, submit the application, and wait until its containers run; otherwise
+        HeronError with YARN's reason, without leftovers."""
         assert self._client is not None  # checked before
         client, name = self._client, submission.topology.name
         self._client = None
@@ -211,7 +211,7 @@ class YarnBackend:
     def _put_files(
         self, client: Client, staging: Staging, submission: "Submission", folder: str
     ) -> list[render.LocalResource]:
-        """For the application master: what every container gets, and what only it needs."""
+        """Parameters of the application master: common to containers, and its own."""
         limit, file = self._cluster.options.get("archive_limit"), self._cluster.file
         with tempfile.TemporaryDirectory(prefix="heronpy-yarn-") as local:
             bundle = bundled(submission.topology.search_paths, submission.home.archives, local)
@@ -287,7 +287,7 @@ class YarnBackend:
         rest = [
             ask for number, ask in render.asks(submission.packing).items() if number not in granted
         ]
-        # Before it runs it may have its container already, which is not free any more.
+        # A container may already be allocated before it runs, and is then not free.
         if state != "RUNNING" and not (report is not None and report.containers):
             rest.append(self._options.master)
         nodes = client.nodes()
@@ -308,7 +308,7 @@ class YarnBackend:
         return f"{name} ({self._application}) is {state} on YARN{words}: {missing}"
 
     def known(self, name: str) -> str:
-        """Applications of this user."""
+        """The user's applications."""
         client = self.client()
         try:
             found = ", ".join(client.named(name, client.user))
@@ -317,8 +317,8 @@ class YarnBackend:
         return f"YARN's {found}" if found else ""
 
     def end(self, name: str) -> None:
-        """Let the application master end everything in order; kill the application if it does not,
-        and remove what it may have left."""
+        """Request a graceful end from the application master; kill the application on timeout,
+        and remove leftovers."""
         store = open_store(self._cluster.store_url)
         try:
             node = requests.node_of(store, name) or {}
@@ -392,7 +392,7 @@ class YarnBackend:
         sizes = [Ask(*container["size"]) for container in requests.containers_of(node).values()
                  if container.get("size")]  # fmt: skip
         if all(any(size.covers(ask) for size in sizes) for ask in asks.values()):
-            return  # YARN has given such ones
+            return  # YARN has allocated such containers
         client = self.client()
         try:
             _, largest = client.new_application()
@@ -420,14 +420,14 @@ def _kill_unknown(client: Client, name: str) -> None:
 
 
 def _remove_files(client: Client, node: Mapping[str, Any], name: str) -> None:
-    """A topology's own files, which an application master that was killed has left."""
+    """A topology's own files, left by a killed application master."""
     folder = node.get(requests.FOLDER)
     if folder:
         client.staging().remove(str(folder), name)
 
 
 def _served(store: StateStore, name: str, numbers: Iterable[int]) -> dict[int, Any]:
-    """number -> what serves it: the topology master's node, or a container of YARN's that runs."""
+    """number -> its server: the topology master's node, or a running YARN container."""
     locations = requests.containers_of(requests.node_of(store, name))
     running = {
         x: location["id"] for x, location in locations.items() if location["phase"] == "running"

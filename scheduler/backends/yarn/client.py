@@ -38,23 +38,23 @@ class Report(Struct, frozen=True):
     """FinalApplicationStatus: UNDEFINED until it is over."""
     words: str
     containers: int = 0
-    """So many it has now, its application master's included."""
+    """Current containers, including the application master's."""
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, however."""
+        """Whether the application has ended, in any way."""
         return self.state in ENDED
 
 
 class YarnNode(Struct, frozen=True):
-    """What a node manager has."""
+    """Resources of a node manager."""
 
     total: Capacity
     free: Capacity
 
 
 class Client:
-    """A YarnClient in a JVM of its own; it fails within seconds."""
+    """A YarnClient in a separate JVM; failures take seconds."""
 
     def __init__(self, conf_folder: str, staging: str | None) -> None:
         self._conf_folder = conf_folder
@@ -81,7 +81,7 @@ class Client:
 
     @property
     def user(self) -> str:
-        """Who we are for Hadoop."""
+        """The user name for Hadoop."""
         return self.records.user()
 
     def configuration_xml(self) -> str:
@@ -96,12 +96,12 @@ class Client:
         return Staging(self._jvm, self._bounded, self._staging_folder)
 
     def node_count(self) -> int:
-        """Node managers that are there; HeronError if the resource manager is not."""
+        """Number of node managers; HeronError without a resource manager."""
         with self._asking():
             return int(self._yarn.getYarnClusterMetrics().getNumNodeManagers())
 
     def version(self) -> str:
-        """The resource manager's Hadoop, which only its web server tells."""
+        """Hadoop version of the resource manager, available only from its web server."""
         address = str(self._bounded.get("yarn.resourcemanager.webapp.address") or "")
         try:
             url = f"http://{address}/ws/v1/cluster/info"
@@ -112,7 +112,7 @@ class Client:
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """HeronError in one line if nobody answers, HadoopError for what is refused."""
+        """HeronError in one line without an answer, HadoopError for a rejection."""
         try:
             with hadoop(f"the resource manager{self._where} does not answer as it should"):
                 yield
@@ -130,14 +130,14 @@ class Client:
         return f" at {self.address}" if self.address else ""
 
     def nodes(self) -> list[YarnNode]:
-        """The node managers that run."""
+        """The running node managers."""
         states = [self.records.api.NodeState.RUNNING]
         with self._asking():
             array = self._jvm.array(self.records.api.NodeState, states)
             return [_node(each) for each in self._yarn.getNodeReports(array)]
 
     def queue_problem(self, queue: str) -> str | None:
-        """Why nothing can be submitted to a queue, in one line."""
+        """Reason why a queue rejects submissions, in one line."""
         with self._asking():
             info = self._yarn.getQueueInfo(queue)
             if info is None:
@@ -162,7 +162,7 @@ class Client:
         for each in self._yarn.getQueueAclsInfo():
             if str(each.getQueueName()).rpartition(".")[2] == short:
                 return "SUBMIT_APPLICATIONS" in {str(x.toString()) for x in each.getUserAcls()}
-        return True  # a scheduler that tells of no such thing
+        return True  # a scheduler without the information
 
     def queue_free(self, queue: str) -> Capacity | None:
         """What the queue may still release up to its maximum, if the scheduler tells."""
@@ -220,7 +220,7 @@ class Client:
             raise HeronError(f"YARN does not take {name}: {plain(error.said)}") from None
 
     def report(self, application: str) -> Report | None:
-        """What YARN knows about an application; None if it knows none of that id."""
+        """YARN's report on an application; None for an unknown id."""
         try:
             with self._asking():
                 application_report = self._yarn.getApplicationReport(self._id(application))
@@ -248,8 +248,7 @@ class Client:
         return self.records.api.ApplicationId.fromString(application)
 
     def named(self, name: str, user: str = "") -> Iterator[str]:
-        """Ids of the applications of ours with this name that are not over; only those of a user if
-        one is named."""
+        """Ids of unfinished applications with the name; only of a user if given."""
         with self._asking():
             for each in self._yarn.getApplications({render.TYPE}):
                 over = str(each.getYarnApplicationState().toString()) in ENDED
@@ -261,8 +260,8 @@ class Client:
 def queue_capacity(
     guaranteed: Capacity, taken: Capacity, share: float, nodes: Sequence[YarnNode]
 ) -> Capacity:
-    """What a queue may still give: of its guaranteed share, or more, up to its maximum share of the
-    cluster and what the nodes have free. Pure. A `share` that is not known is 0 or less."""
+    """Remaining capacity of a queue: its guaranteed share, or more, up to its maximum share of
+    the cluster and the nodes' free resources. Pure. An unknown `share` is 0 or less."""
     total, free = (
         Capacity(
             sum(each.memory_mb for each in capacities), sum(each.vcores for each in capacities)

@@ -12,7 +12,7 @@ FOLDER_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 SITE = "yarn-site.xml"
 FILES = ("core-site.xml", "hdfs-site.xml", SITE)
 PATIENCE: Mapping[str, str] = {
-    # Hadoop's own defaults add up to a quarter of an hour before it says that nobody is there.
+    # Hadoop's own defaults take a quarter of an hour to report an unreachable server.
     "yarn.resourcemanager.connect.max-wait.ms": "15000",
     "yarn.resourcemanager.connect.retry-interval.ms": "1000",
     "yarn.client.failover-max-attempts": "6",
@@ -22,12 +22,12 @@ PATIENCE: Mapping[str, str] = {
     "ipc.client.connect.max.retries.on.timeouts": "2",
     "ipc.client.connect.timeout": "5000",
 }
-"""For whoever waits at a command line, and for the application master's loop, which tries again."""
+"""Timeouts for commands, and for the application master's loop, which retries."""
 
 
 def conf_folder(given: str | None, key: str) -> str:
-    """The folder with yarn-site.xml: the cluster file's, else HADOOP_CONF_DIR; UsageError if it is
-    not there or if one of its files is no configuration. `key` is where to set it."""
+    """The folder with yarn-site.xml: the cluster file's, else HADOOP_CONF_DIR; UsageError for a
+    missing folder or an invalid file. `key` is the setting's name."""
     named = next((os.environ[x] for x in FOLDER_VARIABLES if os.environ.get(x)), None)
     if given is None and named is None:
         raise UsageError(f"YARN is not known: set {key}, or HADOOP_CONF_DIR")
@@ -69,7 +69,7 @@ def from_files(jvm: YarnJvm, files: list[str]) -> Any:
 
 
 def patient(jvm: YarnJvm, configuration: Any) -> Any:
-    """A copy that fails in time for somebody who waits."""
+    """A copy with timeouts suitable for interactive use."""
     copy = jvm.classes.org.apache.hadoop.yarn.conf.YarnConfiguration(configuration)
     for key, value in PATIENCE.items():
         copy.set(key, value)

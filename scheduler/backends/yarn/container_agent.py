@@ -1,13 +1,15 @@
-"""`python -m scheduler.backends.yarn.container_agent`: one container of the packing plan on YARN.
+"""`python -m scheduler.backends.yarn.container_agent`: one container of the packing plan on
+YARN.
 
-It runs `python -m scheduler.container` with the arguments after `--`, and ends with its exit code
-and its reason on stderr, which YARN hands to the application master. It watches the scheduler's
-node in the state store: when its number belongs to another container of YARN's, or is to end, it
-ends in order. So it does not outlive the application even where no node manager is left to kill it.
-All of its processes are in YARN's process group.
+The agent runs `python -m scheduler.container` with the arguments after `--`, and ends with the
+container's exit code and reason on stderr, which YARN passes to the application master. The
+agent watches the scheduler's node in the state store: when its number belongs to a different
+YARN container, or must end, the agent ends gracefully. So the agent never outlives the
+application, even without a node manager to kill it. All of its processes are in YARN's process
+group.
 
-A standby container has a number that no plan has (standby.py). It waits, with all that YARN does
-for a container done, until the scheduler's node has it as a container of the plan.
+A standby container has a number outside of any plan (standby.py). It waits, with YARN's
+allocation complete, until the scheduler's node assigns it to a container of the plan.
 """
 
 import logging
@@ -39,14 +41,14 @@ MODULE = "heron_engine.scheduler.backends.yarn.container_agent"
 ID_VARIABLE = "CONTAINER_ID"
 GONE = "the topology is gone from the state store"
 GONE_SECS = 15.0
-"""A node that is not there for so long was removed: an application master that lives looks for it
-each second, and one that is replaced is there again within some."""
+"""Absence after which a node counts as removed: a live application master checks the node each
+second, and a replacement restores the node within seconds."""
 LOGS_VARIABLE = "LOG_DIRS"
-"""YARN's: which container of its this is, and the folders for logs, which `yarn logs` shows."""
+"""YARN's variables: the container's id, and the log folders shown by `yarn logs`."""
 
 
 def run(agent: ContainerAgent, topology: str, number: int, store_url: str) -> int:
-    """The container from its start to its end, as long as the scheduler's node has it."""
+    """The container from start to end, as long as the scheduler's node lists it."""
 
     store, path = open_store(store_url), scheduler_path(topology)
     gone: list[Timer] = []
@@ -79,7 +81,7 @@ def run(agent: ContainerAgent, topology: str, number: int, store_url: str) -> in
 
 
 def awaited_number(store_url: str, topology: str) -> int | None:
-    """Which container of the plan this one becomes; None once it is to end."""
+    """Number of the plan's container assigned here; None for an end."""
     nodes: SimpleQueue[Any] = SimpleQueue()
     own = os.environ[ID_VARIABLE]
     signal.signal(signal.SIGTERM, lambda *_: nodes.put({}))  # it is in no node any more
@@ -107,22 +109,22 @@ def numbered(arguments: Sequence[str], number: int) -> list[str]:
 
 
 def logs_folder() -> str:
-    """Where this container of YARN's keeps its logs."""
+    """Log folder of the YARN container."""
     return os.environ[LOGS_VARIABLE].split(",")[0]
 
 
 def all_arguments(arguments: Sequence[str], store_url: str) -> list[str]:
-    """Those of scheduler.container with what only this machine knows."""
+    """Arguments of scheduler.container with machine-specific values."""
     return [*arguments, "--logs", logs_folder(), *machine_arguments(store_url)]
 
 
 def report(text: str) -> None:
-    """A line on stderr; the last one is what the application master gets to know."""
+    """A line on stderr; the last line reaches the application master."""
     print(text, file=sys.stderr, flush=True)
 
 
 def main(words: Sequence[str]) -> int:
-    """Run one container until it ends; returns its exit code."""
+    """Run one container until the end; returns its exit code."""
     given = parsed(agent_parser(MODULE, __doc__), words)
     store_url, number = given.value("store"), int(given.value("container"))
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)

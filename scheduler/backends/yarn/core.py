@@ -1,15 +1,14 @@
-"""What the application master decides: which containers to ask for, start, replace and end. Pure.
+"""Decisions of the application master: containers to request, start, replace and end. Pure.
 
-Every container of the packing plan has a slot. A slot is asked for with a priority of its own, so a
-container that YARN gives belongs to one slot, and so does one that still runs from an earlier
-attempt of the master: it is kept. A container that is lost is asked for again, alone: at once if
-the cluster took it away, by the restart policy if it ended by itself. It is asked for as large as
-it was, because that much was there, also if an update has made it larger in the plan since; one
-that was killed for its memory, or is restarted by the user, is asked for as the plan has it.
-One that runs is made larger or smaller where it is when its plan changes (sizes.py), and a warm
-one may wait to take the place of one that is added or lost (standby.py).
-Containers end in order: what
-is published asks them to (yarn.requests), and they have SHUTDOWN_SECS before YARN kills them.
+Every container of the packing plan has a slot. A slot is requested with its own priority, so a
+granted container belongs to one slot, and so does a container of an earlier attempt of the
+master, which is retained. A lost container is requested again, alone: at once if the cluster
+removed it, by the restart policy if it ended by itself. The request has the old size, which was
+known to be available, even if an update has enlarged the container in the plan; a container
+killed for its memory, or restarted by the user, is requested with the plan's size. A running
+container is resized in place when its plan changes (sizes.py), and a standby container may
+replace an added or lost one (standby.py). Containers end gracefully: the published node requests
+the end (yarn.requests), and they have SHUTDOWN_SECS before YARN kills them.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,7 +54,7 @@ from heron_engine.scheduler.backends.yarn.slots import Slot, SlotPhase
 from heron_engine.scheduler.backends.yarn.standby import is_standby, with_standby
 
 SHUTDOWN_SECS = 15.0
-"""A container's processes get 8 s, and what it hears through the state store takes its time."""
+"""Shutdown timeout: 8 s for a container's processes, plus the delay of the state store."""
 
 
 @dataclass
@@ -169,7 +168,8 @@ class Core:
         return [YarnLog(line), Publish(), *self._lend(slot)]
 
     def _lend(self, slot: Slot) -> list[Instruction]:
-        """A standby container that runs is for one that waits: YARN may have room for only one."""
+        """A running standby container replaces a waiting one: YARN may have capacity for only
+        one."""
         asked = (each for each in self.slots.values() if each.phase is SlotPhase.ASKED)
         waiting = next((each for each in asked if not is_standby(each.number)), None)
         if waiting is None or not is_standby(slot.number) or self._spare(waiting.request) is None:
@@ -180,13 +180,13 @@ class Core:
         slot = self._of(event.id)
         if slot is None:
             return []
-        if slot.phase is SlotPhase.ENDING:  # nobody wants it to start any more
+        if slot.phase is SlotPhase.ENDING:  # no longer needed
             return [Release(event.id), *self._vacated(slot)]
         return [Release(event.id), *self._failed(slot, f"it does not start: {event.why}", now)]
 
     def _on_completed(self, event: ContainerCompleted, now: float) -> list[Instruction]:
         slot = self._of(event.id)
-        if slot is None:  # a surplus one, or of an attempt before this
+        if slot is None:  # surplus, or of an earlier attempt
             return []
         if slot.phase is SlotPhase.ENDING:
             return self._vacated(slot)
@@ -215,7 +215,7 @@ class Core:
         if self._end is not None:
             return []
         pause = slot.policy.pause_secs(now - slot.since)
-        if pause is None and is_standby(slot.number):  # nobody misses it, so the topology goes on
+        if pause is None and is_standby(slot.number):  # the topology is unaffected and continues
             del self.slots[slot.number]
             return [YarnLog(f"a standby container is abandoned: {why}"), Publish()]
         if pause is None:
@@ -303,7 +303,7 @@ class Core:
         return [YarnLog(f"container {slot.number} keeps its size: {event.why}")]
 
     def _resize(self, now: float) -> list[Instruction]:
-        """Of all that run, those that are to be larger or smaller."""
+        """Sizes to change, over all running containers."""
         done: list[Instruction] = []
         for slot in self.slots.values():
             if slot.phase is not SlotPhase.RUNNING or slot.grant is None or slot.granted is None:

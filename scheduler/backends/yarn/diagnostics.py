@@ -1,4 +1,4 @@
-"""What YARN says about a container's or an application's end, as one line. Pure."""
+"""YARN's diagnostics of a container's or application's end, as one line. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from heron_core.plans import MIB, ContainerPlan
 
 WORDS_MAX = 400
 EXCEEDED_VIRTUAL, EXCEEDED_PHYSICAL = -103, -104
-"""ContainerExitStatus: the node manager killed it for its memory."""
+"""ContainerExitStatus: killed by the node manager for its memory."""
 TOO_LARGE = frozenset({EXCEEDED_VIRTUAL, EXCEEDED_PHYSICAL})
 TAKEN_AWAY: Mapping[int, str] = {
     -100: "its node is lost",
@@ -42,7 +42,7 @@ class Process(Struct, frozen=True):
 
 
 def completed_words(status: int, text: str, plan: ContainerPlan | None, page_bytes: int) -> str:
-    """Why a container ended; `plan` is what the packing plan says about it."""
+    """End reason of a container; `plan` is its entry in the packing plan."""
     # A process that ends at the first signal leaves its own exit code, not YARN's.
     if status in TOO_LARGE or _EXCEEDED.search(text):
         return memory_words(text, plan, page_bytes)
@@ -50,7 +50,7 @@ def completed_words(status: int, text: str, plan: ContainerPlan | None, page_byt
 
 
 def final_output(text: str) -> str:
-    """What our process wrote last, else the first line of YARN's that says something."""
+    """The last line of the process, else the first informative line of YARN."""
     match = _STDERR.search(text)
     if match is not None:
         lines = _lines(match[1])
@@ -66,7 +66,7 @@ def _lines(text: str) -> list[str]:
 
 
 def memory_words(text: str, plan: ContainerPlan | None, page_bytes: int) -> str:
-    """How much the container had, and which of its instances grew most beyond its plan."""
+    """The container's memory, and the instance with the largest growth beyond its plan."""
     used = _MEMORY.search(text)
     killed = f"it was killed for its memory ({used[1]})" if used else "it was killed for its memory"
     found = _grown(processes(text), plan, page_bytes)
@@ -124,7 +124,7 @@ def capacity_shortage(
     queue: str,
     secs: float,
 ) -> str:
-    """What is asked for, what there is, what is missing."""
+    """Requested, available and missing resources."""
     missing = Capacity(max(0, asked.memory_mb - free.memory_mb), max(0, asked.vcores - free.vcores))
     lacks = (
         f"{missing} are missing"

@@ -1,4 +1,4 @@
-"""What can happen to an application on YARN, and what its master may do about it."""
+"""Events of an application on YARN, and actions of its master."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -17,11 +17,11 @@ class Ask(Struct, frozen=True):
         return Ask(min(self.memory_mb, other.memory_mb), min(self.vcores, other.vcores))
 
     def larger(self, other: "Ask") -> "Ask":
-        """What has room for either."""
+        """Maximum of both sizes."""
         return Ask(max(self.memory_mb, other.memory_mb), max(self.vcores, other.vcores))
 
     def covers(self, other: "Ask") -> bool:
-        """Whether it has room for the other."""
+        """Whether the size covers the other."""
         return self.larger(other) == self
 
     def __str__(self) -> str:
@@ -39,7 +39,7 @@ class Grant(Struct, frozen=True):
     http: str
     """HOST:PORT of the node manager's web server."""
     size: Ask | None = None
-    """How large it is, where YARN says it."""
+    """Its size, if reported by YARN."""
 
 
 class Status(Enum):
@@ -54,7 +54,7 @@ class Status(Enum):
 
 
 class Registered(Struct, frozen=True):
-    """The resource manager knows this attempt; containers of earlier ones still run."""
+    """The resource manager has registered the attempt; containers of earlier attempts still run."""
 
     previous: tuple[Grant, ...] = ()
 
@@ -78,7 +78,7 @@ class ContainerStarted(Struct, frozen=True):
 
 
 class NotStarted(Struct, frozen=True):
-    """A node manager refused it."""
+    """Rejected by a node manager."""
 
     id: str
     why: str
@@ -90,7 +90,7 @@ class ContainerCompleted(Struct, frozen=True):
     id: str
     status: int
     reason: str
-    """What is worth saying of YARN's diagnostics, in one line."""
+    """The informative part of YARN's diagnostics, in one line."""
 
 
 class YarnPlanChanged(Struct, frozen=True):
@@ -98,7 +98,7 @@ class YarnPlanChanged(Struct, frozen=True):
 
     asks: Mapping[int, Ask]
     is_settled: bool = True
-    """Whether the topology runs by the plan; else it is being scaled to it."""
+    """Whether the topology runs by the plan; else a rescale is in progress."""
 
 
 class CapacityWanted(Struct, frozen=True):
@@ -129,13 +129,13 @@ class MasterEnded(Struct, frozen=True):
 
 
 class RestartRequested(Struct, frozen=True):
-    """Somebody wants containers started again."""
+    """A restart of containers is requested."""
 
     numbers: tuple[int, ...]
 
 
 class EndRequested(Struct, frozen=True):
-    """Somebody wants the application to end."""
+    """The end of the application is requested."""
 
     why: str
 
@@ -161,7 +161,7 @@ class AskFor(Struct, frozen=True):
 
 
 class TakeBack(Struct, frozen=True):
-    """Ask no more for it."""
+    """Withdraw the request."""
 
     number: int
 
@@ -173,13 +173,13 @@ class StartContainer(Struct, frozen=True):
 
 
 class Release(Struct, frozen=True):
-    """Give a container back; YARN kills what runs in it."""
+    """Release a container; YARN kills its processes."""
 
     id: str
 
 
 class Resize(Struct, frozen=True):
-    """Ask for another size of a container that runs; what was asked of it before is superseded."""
+    """Request a new size of a running container, superseding earlier requests."""
 
     id: str
     ask: Ask

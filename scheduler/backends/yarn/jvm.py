@@ -1,4 +1,4 @@
-"""A JVM with Hadoop's client classes, driven through py4j; it ends with this process."""
+"""A JVM with Hadoop's client classes, driven through py4j; ends with the Python process."""
 
 import glob
 import importlib.util
@@ -47,7 +47,7 @@ class HadoopError(HeronError):
 
 
 def pyspark_folder() -> Path:
-    """Where pyspark is, which is not imported; HeronError if it is not installed."""
+    """Location of pyspark, without an import; HeronError if not installed."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise HeronError(NO_PYSPARK)
@@ -55,7 +55,7 @@ def pyspark_folder() -> Path:
 
 
 def own_jars() -> list[str]:
-    """The jars of the installed pyspark; HeronError naming the one that is missing."""
+    """The jars of the installed pyspark; HeronError naming a missing jar."""
     folder = pyspark_folder() / "jars"
     return [_one(folder, each) for each in JARS]
 
@@ -78,8 +78,8 @@ class YarnJvm:
     def __init__(
         self, jars: Sequence[str], log: str | None = None, *, own_group: bool = False
     ) -> None:
-        """`own_group`: Ctrl-C is not for it, so that what was begun can be taken back. In a
-        container of YARN's it has to stay in the group that YARN kills."""
+        """`own_group`: protects the JVM from Ctrl-C, so that started work can be undone. Inside
+        a YARN container the JVM must stay in the process group killed by YARN."""
         from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
         bridge = next(jar for jar in jars if os.path.basename(jar).startswith("py4j"))
@@ -111,7 +111,7 @@ class YarnJvm:
         return java_array
 
     def close(self) -> None:
-        """End the JVM, whatever it does."""
+        """Kill the JVM."""
         with suppress(Exception):
             self._gateway.shutdown()
         if self._process.stdin is not None:
@@ -126,7 +126,7 @@ class YarnJvm:
 
 @contextmanager
 def hadoop(what: str) -> Iterator[None]:
-    """Java's exceptions as HadoopError in one line that begins with `what`."""
+    """Java's exceptions as HadoopError in one line that starts with `what`."""
     from py4j.protocol import Py4JError, Py4JJavaError
 
     try:

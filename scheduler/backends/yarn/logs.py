@@ -1,6 +1,6 @@
-"""The logs of containers that run, by the web servers of their node managers.
+"""Logs of running containers, from the web servers of their node managers.
 
-They are the files in YARN's log folders, which `yarn logs` shows once the application has ended.
+The files are in YARN's log folders, shown by `yarn logs` after the application's end.
 """
 
 import json
@@ -19,19 +19,19 @@ ANSWER_SECS = 10.0
 SLACK_BYTES = 65536
 """What may be written while we ask for the end of a file."""
 LAST_BYTES_MAX = 1024 * 1024
-"""Of a log that nobody has looked at yet; YARN keeps the whole."""
+"""Initial read of a log; YARN keeps the whole file."""
 ENDING = ".log"
 _LENGTH = re.compile(rb"^LogLength:(\d+)$", re.MULTILINE)
 _BEGIN = b"LogContents:\n"
 
 
 class NodeLog(Struct, eq=False):
-    """One log file of a container, and how far it was read."""
+    """One log file of a container, and the read position."""
 
     file: str
     url: str
     size: int
-    """Bytes, when it was listed."""
+    """Size in bytes, when listed."""
     _position: int = -1
     _open_line: bytes = b""
 
@@ -42,7 +42,7 @@ class NodeLog(Struct, eq=False):
         return hash(self.url)
 
     def last(self, lines: int) -> list[str]:
-        """The last lines; what follows them is fresh."""
+        """The last lines; later lines are new."""
         return list(deque(self.fresh(), maxlen=lines))
 
     def fresh(self) -> Iterator[str]:
@@ -61,7 +61,7 @@ class NodeLog(Struct, eq=False):
             length, data = contents(body, wanted)
         except (OSError, ValueError):
             return b""
-        if length < begin:  # it was rotated
+        if length < begin:  # rotated
             begin = 0
         self.size = self._position = length
         return data[max(0, len(data) - (length - begin)) :]
@@ -97,7 +97,7 @@ def listed(node: Mapping[str, Any] | None) -> list[NodeLog]:
 
 
 def instead(node: Mapping[str, Any] | None) -> str:
-    """What else to look at."""
+    """Further places to look at, for the message."""
     return f"use `yarn logs -applicationId {(node or {}).get('application', 'ID')}`"
 
 

@@ -1,9 +1,9 @@
 """`python -m scheduler.backends.yarn.master SPEC`: the application master, on YARN.
 
-One thread and one loop: it runs the topology master's container as its child, keeps the resource
-manager informed with a heartbeat a second, follows the packing plan in the state store, and does
-what yarn.core says. When it dies its child and its JVM die with it; the containers run
-on, and the next attempt that YARN starts takes them over.
+One thread and one loop: the process runs the topology master's container as its child, sends the
+resource manager a heartbeat a second, follows the packing plan in the state store, and carries
+out the decisions of yarn.core. When the process dies, its child and JVM die with it; the
+containers continue, and the next attempt started by YARN takes them over.
 """
 
 import json
@@ -90,7 +90,7 @@ class YarnMaster:
         """Whether the resource manager does not answer now."""
 
     def stop(self) -> None:
-        """YARN ends this attempt."""
+        """YARN ends the attempt."""
         self._code = 128 + signal.SIGTERM
         self._waker.wake()
 
@@ -126,7 +126,7 @@ class YarnMaster:
             self._handle(self._how_it_ended(end.code, end.reason))
 
     def _how_it_ended(self, code: int, reason: str) -> events.MasterEnded:
-        """Its work is done, and it has stored whether that came to what it should."""
+        """The topology has finished, and its result is stored."""
         if code == ExitCode.ENDED:
             with suppress(StateStoreError):
                 state = self._store.get(execution_path(self._name)) or {}
@@ -147,7 +147,7 @@ class YarnMaster:
             self._silent = True
 
     def _explained(self, event: events.Event) -> events.Event:
-        """A container's end, with the reason in one line; one that still runs, as what it is."""
+        """A container's end, with the reason in one line; or its current state while running."""
         if isinstance(event, events.Recovered):
             return events.Recovered(self._placed(event.grant))
         if not isinstance(event, events.ContainerCompleted):
@@ -221,7 +221,7 @@ class YarnMaster:
         self._rm.take_back(instruction.number)
 
     def _start(self, instruction: events.StartContainer) -> None:
-        """Not before it is published: it would take itself for a stranger."""
+        """Only after publication: the container would otherwise find itself unlisted and end."""
         self._to_start.append(instruction.grant)
 
     def _release(self, instruction: events.Release) -> None:

@@ -14,7 +14,7 @@ from heron_engine.scheduler.backends.yarn.events import Ask
 from heron_engine.scheduler.backends.yarn.standby import with_standby
 
 TYPE = "HERON"
-"""As Heron's own launcher calls them; `yarn application -list -appTypes HERON` shows them."""
+"""Application type of Heron's launcher; shown by `yarn application -list -appTypes HERON`."""
 PYTHON = "python3"
 QUEUE = "default"
 MASTER_RAM_BYTES = 1024 * MIB
@@ -37,7 +37,7 @@ class YarnOptions(Struct, frozen=True):
     python: str = PYTHON
     master: Ask = MASTER
     attempts: int | None = None
-    """Of the application master; None: what the cluster allows."""
+    """Attempts of the application master; None: the cluster's limit."""
     environment: tuple[tuple[str, str], ...] = ()
 
 
@@ -64,7 +64,7 @@ class ApplicationSpec(Struct, frozen=True):
     silent_secs: float
     restart_limit: int
     folder: str
-    """URI of the topology's own files, which go with it."""
+    """URI of the topology's own files, removed with the topology."""
     code: tuple[str, ...]
     """Folders where the topology was submitted; the n-th lies in code_n here."""
     resources: tuple[LocalResource, ...]
@@ -85,9 +85,9 @@ def asks(packing: PackingPlan) -> dict[int, Ask]:
 
 
 def asks_while_scaled(current: PackingPlan, wanted: PackingPlan) -> dict[int, Ask]:
-    """The same of the containers of both plans. One that shrinks or grows is asked for as the
-    smaller of the two: a container that is larger than there is room would never come, and the
-    update that makes it smaller could not end."""
+    """Sizes of the containers of both plans. A container that changes its size is requested with
+    the smaller size: an oversized request would never be granted, and an update to a smaller
+    size could not finish."""
     before, after = asks(current), asks(wanted)
     return {
         number: before.get(number, ask).smaller(ask) for number, ask in {**before, **after}.items()
@@ -129,7 +129,7 @@ def relocated_words(code: tuple[str, ...]) -> list[str]:
 
 
 def container_words(spec: ApplicationSpec, number: int) -> list[str]:
-    """Words of scheduler.container, as far as they are the same on every machine."""
+    """Common words of scheduler.container for all machines."""
     return [
         f"--store {shlex.quote(spec.store_url)}",
         f"--topology {shlex.quote(spec.topology)}",
@@ -165,7 +165,7 @@ def master_command(python: str) -> str:
 
 
 def in_script(command: str) -> str:
-    """A command as YARN wants it, which writes it between double quotes into its launch script."""
+    """A command for YARN, which writes it between double quotes into its launch script."""
     return f"{in_double_quotes(command)} 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
 
 
@@ -222,5 +222,5 @@ def preview(name: str, options: YarnOptions, spec: ApplicationSpec, packing: Pac
 
 
 def tags(name: str) -> list[str]:
-    """By which the resource manager finds it; it takes ASCII of at most 100 characters."""
+    """Tag by which the resource manager finds the application; at most 100 ASCII characters."""
     return ["heronpy", *([name.lower()] if name.isascii() and len(name) <= 100 else [])]

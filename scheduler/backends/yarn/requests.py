@@ -45,14 +45,13 @@ def rows(slots: Iterable[Slot]) -> dict[str, Location]:
 
 
 def number_of(node: Mapping[str, Any] | None, container: str) -> int | None:
-    """Which container of the packing plan a container of YARN's is; None: none, or a standby
-    one."""
+    """The plan's container assigned to a YARN container; None: none, or a standby container."""
     numbers = (number for number, each in containers_of(node).items() if each["id"] == container)
     return next(numbers, None)
 
 
 def standby_end_reason(node: Mapping[str, Any] | None, container: str) -> str | None:
-    """Why a standby container is to end that became no other; None: it is not. Pure."""
+    """Reason why an unassigned standby container must end; None: continue. Pure."""
     if node is None:
         return "the topology is gone from the state store"
     standby = [each for each in node.get(STANDBY, {}).values() if each["id"] == container]
@@ -74,7 +73,7 @@ def asks_of(found: Mapping[str, Any]) -> dict[int, Ask]:
 def too_small(
     node: Mapping[str, Any] | None, asks: Mapping[int, Ask]
 ) -> dict[int, tuple[Ask, Ask]]:
-    """number -> (its size, what it needs) of containers that run, as far as their size is known."""
+    """number -> (size, required size) of running containers, if known."""
     found = {}
     for number, location in containers_of(node).items():
         size, ask = location.get("size"), asks.get(number)
@@ -84,7 +83,7 @@ def too_small(
 
 
 def growing_words(node: Mapping[str, Any] | None, asks: Mapping[int, Ask]) -> str:
-    """Which containers are smaller than they have to be, for people; empty if none is."""
+    """Containers below their required size, for people; empty if none."""
     return ", ".join(
         f"container {number} ({size}) to have {ask}"
         for number, (size, ask) in too_small(node, asks).items()
@@ -109,9 +108,9 @@ def containers_of(node: Mapping[str, Any] | None) -> dict[int, Location]:
 
 
 def end_reason(node: Mapping[str, Any], number: int, container: str) -> str | None:
-    """Why the container `container` of YARN's is to end, by the scheduler's node; None: it is not.
+    """Reason why YARN's container `container` must end, by the scheduler's node; None: continue.
 
-    Pure. It was published before it was started, so it need not wait until it is there.
+    Pure. The node is published before the container's start, so no wait is needed.
     """
     location = containers_of(node).get(number)
     if location is None:
@@ -134,8 +133,8 @@ def running(node: Mapping[str, Any] | None) -> int:
 
 
 def request(store: StateStore, name: str, requested: Mapping[str, Any]) -> None:
-    """Tell the application master, which may be about to start. Each request is a node of its own,
-    so none takes the place of another one that it has not seen."""
+    """Send a request to the application master, which may be starting. Each request is a
+    separate node, so unread requests are never replaced."""
     number = max(_numbers(store, name), default=0) + 1
     while True:
         try:
@@ -146,7 +145,7 @@ def request(store: StateStore, name: str, requested: Mapping[str, Any]) -> None:
 
 
 def take_requests(store: StateStore, name: str) -> list[Mapping[str, Any]]:
-    """The requests that stand there, oldest first, which are taken away."""
+    """Remove and return the pending requests, oldest first."""
     requests = list[Mapping[str, Any]]()
     for number in _numbers(store, name):
         path = restart_request_path(name, number)

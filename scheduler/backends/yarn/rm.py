@@ -24,7 +24,7 @@ NO_PORT = -1
 UNTRACKED = ""
 """The topology has no web page of its own."""
 LOST_ATTEMPT = ("ApplicationAttemptNotFoundException", "InvalidApplicationMasterRequestException")
-"""What the resource manager throws at an application master that it has replaced."""
+"""Exception of the resource manager for a replaced application master."""
 
 
 class MasterSuperseded(Exception):
@@ -42,13 +42,13 @@ class ResourceManager:
         self._records = YarnRecords(jvm)
         self._asked: dict[int, Any] = {}
         self._containers: dict[str, Any] = {}
-        """YARN's records of the containers that it gave us."""
+        """YARN's records of granted containers."""
         with hadoop("Hadoop's configuration cannot be used"):
             configuration = patient(jvm, from_files(jvm, [os.path.abspath(render.CONFIG)]))
             self._api = jvm.classes.org.apache.hadoop.yarn.client.api
             self._rm = self._api.AMRMClient.createAMRMClient()
             self._nm = self._api.NMClient.createNMClient()
-            # What it started runs on when it ends: the next attempt takes it over.
+            # Started containers continue after the master's end: the next attempt takes them over.
             self._nm.cleanupRunningContainersOnStop(False)
             for client in (self._rm, self._nm):
                 client.init(configuration)
@@ -63,9 +63,9 @@ class ResourceManager:
             return tuple(map(self._known, answer.getContainersFromPreviousAttempts()))
 
     def heartbeat(self) -> Iterator[Event]:
-        """Say that we live and what we want; yields what the resource manager has for us.
+        """Send a heartbeat with requests; yields the resource manager's events.
 
-        MasterSuperseded if it wants nothing of us any more, HadoopError if it does not answer.
+        MasterSuperseded if the attempt is replaced, HadoopError without an answer.
         """
         try:
             with hadoop("the resource manager does not answer"):
@@ -121,13 +121,14 @@ class ResourceManager:
         self._asked[number] = request
 
     def take_back(self, number: int) -> None:
-        """Ask for it no more; also after it was given, or YARN would give another one."""
+        """Withdraw the request; also needed after a grant, or YARN would grant a second
+        container."""
         request = self._asked.pop(number, None)
         if request is not None:
             self._rm.removeContainerRequest(request)
 
     def start(self, grant: Grant) -> None:
-        """Have its node manager start container `grant.number`; HadoopError if it refuses."""
+        """Have the node manager start container `grant.number`; HadoopError if rejected."""
         launch = self._records.launch(
             self._spec.resources,
             self._environment,
@@ -154,7 +155,7 @@ class ResourceManager:
             self._rm.requestContainerUpdate(known, request)
 
     def release(self, container: str) -> None:
-        """Give a container back; its node manager kills what runs in it."""
+        """Release a container; its node manager kills the processes."""
         with hadoop(f"{container} cannot be released"):
             self._rm.releaseAssignedContainer(self._records.api.ContainerId.fromString(container))
 

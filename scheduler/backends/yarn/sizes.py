@@ -1,9 +1,10 @@
-"""How large a container that runs is to be made, where it is. Pure.
+"""Target sizes of running containers, changed in place. Pure.
 
-YARN changes the size of a container without ending what runs in it. It grows at once: an update
-asks for the room before it begins, so that nothing is moved into a container that is too small. It
-shrinks SHRINK_SECS after the topology runs by the new plan: until then processes that end may still
-have their memory. What YARN has not granted yet may be withdrawn, by asking for what there is.
+YARN resizes a container without ending its processes. Containers grow at once: an update
+requests the growth before it starts, so that instances never move into a container that is too
+small. A container shrinks SHRINK_SECS after the switch to the new plan: until then ending
+processes may still use the memory. A pending growth may be withdrawn, by requesting the current
+size.
 """
 
 from msgspec import Struct
@@ -13,11 +14,11 @@ from heron_engine.scheduler.backends.yarn.events import Ask
 SHRINK_SECS = 30.0
 """Processes that an update ends have 8 s."""
 CAPACITY_SECS = 120.0
-"""An update that has not begun so long after it asked for room never will: whoever asked died."""
+"""Time after which an update that requested growth and never started counts as dead."""
 
 
 class Size(Struct):
-    """What one container is to be made."""
+    """Target size of one container."""
 
     _wanted: Ask | None = None
     """More than its plan says, for an update that is about to begin or under way."""
@@ -25,7 +26,7 @@ class Size(Struct):
     _asked: Ask | None = None
     """What YARN was asked to make of it, and has not yet."""
     _refused: Ask | None = None
-    """What YARN does not make of it."""
+    """Size rejected by YARN."""
     _is_settled: bool = True
     _settled_at: float = 0.0
 
@@ -40,7 +41,7 @@ class Size(Struct):
         self._wanted, self._wanted_until, self._refused = wanted, now + CAPACITY_SECS, None
 
     def made(self, size: Ask) -> Ask:
-        """YARN has made it so large, which may be rounded up; returns what it counts as."""
+        """YARN has resized the container, possibly rounded up; returns the effective size."""
         asked, self._asked = self._asked, None
         return asked if asked is not None and size.covers(asked) else size
 
@@ -49,11 +50,11 @@ class Size(Struct):
         self._refused, self._asked = self._asked, None
 
     def forget(self) -> None:
-        """Its container is gone, and the next one is asked for by its plan."""
+        """The container is gone; the next one is requested by the plan."""
         self._wanted = self._asked = self._refused = None
 
     def change(self, granted: Ask, planned: Ask, now: float) -> Ask | None:
-        """What YARN is to be asked for now; None if for nothing (more)."""
+        """Size to request from YARN now; None for no request."""
         if self._is_settled and now >= self._wanted_until:
             self._wanted = None
         target = planned if self._wanted is None else planned.larger(self._wanted)

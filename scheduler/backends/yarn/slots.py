@@ -13,7 +13,7 @@ class SlotPhase(Enum):
     """Where a slot is."""
 
     RESTING = "resting"
-    """It failed, and waits before it is asked for again."""
+    """Failed, and waiting before the next request."""
     ASKED = "asked"
     STARTING = "starting"
     RUNNING = "running"
@@ -33,14 +33,14 @@ class Slot(Struct):
     phase: SlotPhase = SlotPhase.RESTING
     grant: Grant | None = None
     since: float = 0.0
-    """When it was started."""
+    """Time of the start."""
     due: float = 0.0
-    """When it is asked for again, or when it must have ended."""
+    """Time of the next request, or deadline of the end."""
     wanted: bool = True
     granted: Ask | None = None
-    """How large its last container was asked to be; None: as its plan says."""
+    """Requested size of the last container; None: the plan's size."""
     size: Size = field(default_factory=Size)
-    """What it is to be made while it runs."""
+    """Size changes while running."""
 
     @property
     def request(self) -> Ask:
@@ -58,7 +58,7 @@ class Slot(Struct):
         self.size.forget()
 
     def validate(self) -> None:
-        """AssertionError if it holds what it cannot."""
+        """AssertionError for an invalid combination of fields."""
         assert (self.grant is not None) == (self.phase in WITH_CONTAINER), self
         assert self.grant is None or self.grant.number == self.number, self
         assert self.policy.failures <= self.policy.limit_now + 1, self

@@ -45,7 +45,7 @@ class Staging:
         return self._fs_package.Path(uri)
 
     def check(self) -> None:
-        """HeronError if nothing can be written there."""
+        """HeronError if the folder is not writable."""
         probe = f"{self.root}/{TOPOLOGIES}/.probe-{secrets.token_hex(4)}"
         with hadoop(f"{self.root} cannot be written to"):
             self._make(probe)
@@ -74,7 +74,7 @@ class Staging:
                 partial = f"{uri}.{secrets.token_hex(4)}.part"
                 self._copy(path, partial)
                 if not self._fs.rename(self._path(partial), self._path(uri)):
-                    # Somebody else was faster.
+                    # A concurrent upload was faster.
                     self._fs.delete(self._path(partial), False)
         return self._resource(uri, link, kind, shared=True)
 
@@ -100,8 +100,8 @@ class Staging:
         return LocalResource(link, qualified, kind, shared, size, timestamp)
 
     def remove(self, folder: str, name: str) -> None:
-        """A topology's folder, if it is there. What the state store says is removed only if it is
-        one that `new_folder` made: nothing else of this user is to go with a node."""
+        """A topology's folder, if present. A path from the state store is removed only if
+        created by `new_folder`: a forged node must not remove other files of the user."""
         if not is_folder_of(self.root, name, folder):
             log.warning("%r is not a folder of %s: it is left alone", folder, name)
             return

@@ -1,8 +1,8 @@
-"""Standby containers: granted, with a process that waits to become any container of the plan. Pure.
+"""Standby containers: granted, with a process that can become any container of the plan. Pure.
 
-Each has a slot as the others have, with a number from STANDBY_FIRST on. When a container of the
-plan is to be asked for, added or lost, a standby one takes its place at once, and another one is
-asked for in its stead. It is as large as the largest container, and shrinks to what it became.
+Each has a slot, numbered from STANDBY_FIRST on. When a container of the plan is added or lost, a
+standby container takes its place at once, and a new standby container is requested. The size is
+the largest container's, reduced after the assignment.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ def is_standby(number: int) -> bool:
 
 
 def with_standby(asks: Mapping[int, Ask], count: int) -> dict[int, Ask]:
-    """The containers that have to run, and so many standby ones."""
+    """The required containers, plus the configured number of standby containers."""
     largest = Ask(0, 0)
     for each in asks.values():
         largest = largest.larger(each)
