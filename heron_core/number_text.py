@@ -33,7 +33,7 @@ def _three(number: float) -> str:
 
 
 def share(value: float) -> str:
-    """Of one, in percent."""
+    """A share, in percent."""
     return f"{value:.0%}" if value >= 0.1 or value == 0 else f"{value:.1%}"
 
 
@@ -47,7 +47,7 @@ def size(count: float) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """A latency: 51 µs, 3.2 ms, 120 ms, 4.2 s; a dash for one that was not measured."""
+    """A latency: 51 µs, 3.2 ms, 120 ms, 4.2 s; a dash if not measured."""
     if value is None:
         return NOTHING
     if value >= 1000:

@@ -1,7 +1,8 @@
-"""Operations on a topology that runs: what somebody asked for, and how far it has come.
+"""Operations on a running topology: requests and their progress.
 
-A request is a node of the state store, so it outlives whoever asked: it is carried out, or it has
-not begun. Only whoever carries it out changes its state, along NEXT_STATES.
+A request is a node of the state store, so it outlives its command: a request is carried out, or
+has not started. Only the process that carries out a request changes its state, along
+NEXT_STATES.
 """
 
 from collections.abc import Mapping
@@ -43,7 +44,7 @@ NEXT_STATES: Mapping[OperationState, frozenset[OperationState]] = {
     OperationState.DONE: frozenset(),
     OperationState.FAILED: frozenset(),
 }
-"""A running request may be begun again: whoever carried it out may have died, and be replaced."""
+"""A running request may be restarted: its process may have died and been replaced."""
 
 EXCLUSIVE: Mapping[OperationKind, str] = {
     OperationKind.ACTIVATE: "state",
@@ -53,19 +54,19 @@ EXCLUSIVE: Mapping[OperationKind, str] = {
     OperationKind.UPGRADE: "restart",
     OperationKind.CHECKPOINT: "checkpoint",
 }
-"""Requests with the same word here are carried out one after the other, in the order in which they
-were asked. A kill waits for nothing, not even for another kill, which may have more patience."""
+"""Requests with equal words are carried out one after the other, in order of creation. A kill
+waits for none, not even for another kill with a longer timeout."""
 
 
 CHANGES = frozenset({OperationKind.UPDATE, OperationKind.UPGRADE})
-"""Of these one at a time is carried out: a second one is refused."""
+"""Kinds carried out one at a time: a second one is rejected."""
 AT, BEGUN = "at", "begun"
-"""An argument: the time, in seconds since 1970, that a request is to wait for; and, in its result,
-that it has come."""
+"""An argument: time of a scheduled request, in seconds since 1970; and, in its result, the
+arrival of the time."""
 
 
 class Requester(Struct, frozen=True):
-    """Who asked."""
+    """The requesting user."""
 
     user: str
     host: str
@@ -76,7 +77,7 @@ class Requester(Struct, frozen=True):
 
 
 class Operation(Struct, frozen=True):
-    """A request, and what became of it."""
+    """A request and its result."""
 
     kind: OperationKind
     arguments: Mapping[str, Any]
@@ -89,9 +90,9 @@ class Operation(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """What did not go as usual and did not stop it, a line each."""
     reason: str = ""
-    """Why it failed."""
+    """Reason of a failure."""
     result: Mapping[str, Any] = field(default_factory=dict)
-    """What it has come to so far; whoever takes it over goes on from there."""
+    """Progress, from which another process continues."""
 
     @property
     def is_over(self) -> bool:
@@ -106,7 +107,7 @@ class Operation(Struct, frozen=True):
     def running(
         self, progress: str = "", result: Mapping[str, Any] | None = None, note: str = ""
     ) -> "Operation":
-        """It is under way."""
+        """The request with state running."""
         notes = (*self.notes, note) if note else self.notes
         known = {**self.result, **(result or {})}
         return self._moved(OperationState.RUNNING, progress=progress, notes=notes, result=known)
@@ -116,7 +117,7 @@ class Operation(Struct, frozen=True):
         return self._moved(OperationState.DONE, progress="", result={**self.result, **result})
 
     def failed(self, reason: str) -> "Operation":
-        """It is aborted."""
+        """The request with state aborted."""
         return self._moved(OperationState.FAILED, progress="", reason=reason)
 
     def _moved(self, state: OperationState, **changes: Any) -> "Operation":

@@ -23,8 +23,8 @@ def topology_labels(config: Mapping[str, Any]) -> Labels:
 
 
 def component_labels(topology: TopologySpec) -> dict[str, Labels]:
-    """component -> the labels that its nodes need. TopologyError for the constraints of a component
-    that the topology does not have."""
+    """component -> labels required of its nodes. TopologyError for constraints of an unknown
+    component."""
     common = keys.value_of(topology.config, keys.NODE_LABELS)
     own = keys.value_of(topology.config, keys.CONSTRAINTS)
     for name in own:
@@ -37,7 +37,7 @@ def component_labels(topology: TopologySpec) -> dict[str, Labels]:
 
 
 def container_labels(topology: TopologySpec, packing: PackingPlan) -> dict[int, Labels]:
-    """container -> the labels that its node needs. TopologyError if its components do not agree."""
+    """container -> labels required of its node. TopologyError if its components disagree."""
     of_component = component_labels(packing.topology_of(topology))
     labels: dict[int, Labels] = {}
     for container in packing.containers:

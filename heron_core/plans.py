@@ -42,7 +42,7 @@ class Resource(Struct, frozen=True):
 
 
 class InstancePlan(Struct, frozen=True):
-    """One instance: its task id, its component, its index among the component's instances."""
+    """One instance: task id, component, index within the component."""
 
     task: int
     component: str
@@ -51,7 +51,7 @@ class InstancePlan(Struct, frozen=True):
 
 
 class ContainerPlan(Struct, frozen=True):
-    """One container: the instances in it and what it needs in all, padding included."""
+    """One container: its instances and its total resources, padding included."""
 
     id: int
     instances: tuple[InstancePlan, ...]
@@ -59,16 +59,16 @@ class ContainerPlan(Struct, frozen=True):
 
 
 class PackingPlan(Struct, frozen=True, dict=True):
-    """Which instance runs in which container; the packing's result."""
+    """Assignment of instances to containers; the result of packing."""
 
     topology: str
     containers: tuple[ContainerPlan, ...]
     changed: TopologySpec | None = None
-    """The topology as it is by this plan, once its code was changed while it ran: who works by a
-    plan works by this code. None: as it was submitted."""
+    """The topology of the plan, after a code change at run time: processes of the plan run the
+    new code. None: as submitted."""
 
     def topology_of(self, submitted: TopologySpec) -> TopologySpec:
-        """The topology that runs by this plan."""
+        """The topology run by the plan."""
         return submitted if self.changed is None else self.changed
 
     @cached_property
@@ -103,8 +103,8 @@ class PackingPlan(Struct, frozen=True, dict=True):
 
 
 def leaving(before: PackingPlan, after: PackingPlan) -> frozenset[int]:
-    """The tasks whose process ends when `after` takes the place of `before`: those that are not
-    there any more or are in another container. With the two exchanged: those that start."""
+    """Tasks whose process ends when `after` replaces `before`: removed or moved tasks. With the
+    two exchanged: tasks that start."""
     return frozenset(
         task
         for task, container in before.container_of.items()
@@ -120,17 +120,17 @@ class TopologyState(StrEnum):
     KILLED = "KILLED"
     ENDED = "ENDED"
     FAILED = "FAILED"
-    """A process of it kept ending, its cluster abandoned it, or it lost what it may not lose."""
+    """A process kept ending, the cluster abandoned the topology, or required data was lost."""
 
     OVER = nonmember((ENDED, FAILED))
-    """Those in which its master leaves a topology of which nothing goes on."""
+    """States left by the master of a stopped topology."""
 
 
 class Phase(StrEnum):
     """How far the end of a finite topology has come; `heronpy stats` shows the values."""
 
     text: str
-    """What happens meanwhile."""
+    """Activity during the state."""
 
     RUNNING = "running", "spouts emit"
     DRAINING = "draining", "all spouts are finished, tuples may be in flight"
@@ -157,7 +157,7 @@ class UpdateStage(StrEnum):
 
 
 def initial_state(config: Mapping[str, Any]) -> TopologyState:
-    """The state in which a topology with this config starts (config.check refuses all others)."""
+    """Initial state of a topology with the config (config.check rejects all others)."""
     return TopologyState(config.get(keys.INITIAL_STATE, TopologyState.RUNNING))
 
 
@@ -166,33 +166,33 @@ class Restore(Struct, frozen=True):
 
     omitted: ClassVar[tuple[str, ...]] = ("previous", "abandoning", "with_input")
     checkpoint: int
-    """All instances begin with their state of this one; 0: with none."""
+    """Restored checkpoint; 0: without state."""
     members: Mapping[int, int] | None = None
-    """task -> incarnation of the process that has it; None as long as not all of them have: until
-    then nothing is emitted or processed, and never by a process that is not among them."""
+    """task -> incarnation of its process with restored state; None until all have restored:
+    before, nothing is emitted or processed, and never by a process outside of the map."""
     previous: Mapping[str, tuple[int, ...]] = field(default_factory=dict, name="former")
-    """component -> the tasks that it had when the checkpoint was taken, in order, of those that may
-    have others now: theirs are the states that are divided among its tasks."""
+    """component -> its tasks at the checkpoint, in order, for components whose tasks may have
+    changed: their states are redistributed."""
     abandoning: tuple[str, ...] = field(default=(), name="gave_up")
-    """See CheckpointCompleted: for instances that have not been told that it is complete."""
+    """See CheckpointCompleted: for instances not yet notified."""
     with_input: tuple[int, ...] = ()
     """The tasks of then whose states have input that they had not processed."""
 
     def json_values(self) -> dict[str, Any]:
-        """For typed_json: null says that not all have it."""
+        """For typed_json: null means that not all have restored."""
         return {"members": None if self.members is None else _with_words(self.members)}
 
 
 class MovedStates(Struct, frozen=True):
-    """States that an update moves where no checkpoints are taken; stands in the plan as long as not
-    all who are to begin with some of them have done so."""
+    """States migrated by an update without checkpoints; part of the plan until all receiving
+    instances have restored them."""
 
     number: int
     """Of the update."""
     saved: tuple[int, ...]
     """The tasks whose state it has saved, when nothing was in flight."""
     previous: Mapping[str, tuple[int, ...]] = field(name="former")
-    """component -> the tasks that it had then, in order, of those components that have any."""
+    """component -> its tasks at the time, in order, for components with states."""
 
 
 class PhysicalPlan(Struct, frozen=True, dict=True):
@@ -206,16 +206,16 @@ class PhysicalPlan(Struct, frozen=True, dict=True):
     stream_managers: Mapping[int, str]
     """container id -> address of its stream manager for its peers, e.g. tcp://127.0.0.1:4711"""
     restore: Restore | None = None
-    """None in a topology that takes no checkpoints."""
+    """None in a topology without checkpoints."""
     moved: MovedStates | None = None
-    """None unless an update is under way that moves states."""
+    """None unless an update migrates states."""
     rescaled: Mapping[str, int] = field(default_factory=dict)
-    """component -> the epoch since which it has the tasks of `packing`, of those that once had
-    others: batches of an epoch before were routed by keys that may be another task's now."""
+    """component -> first epoch with the tasks of `packing`, for components with earlier tasks:
+    batches of earlier epochs were routed by keys that may have moved."""
     is_updated: bool = False
     """Whether spouts stand still for an update; then they may have deferred `fail`."""
     has_ticks: bool = True
-    """Whether bolts have ticks; not where nobody is left who would take what these emit."""
+    """Whether bolts have ticks; false if receivers of their emits have ended."""
 
     def json_values(self) -> dict[str, Any]:
         """For typed_json."""

@@ -1,6 +1,6 @@
-"""The answer of `stats`: what a topology's numbers are, typed, for whoever makes or shows them.
+"""Result of `stats`: a topology's statistics, typed, for producers and displays.
 
-Names are those of the JSON (`heronpy stats --json`), except where a field says otherwise.
+Names are those of the JSON (`heronpy stats --json`), unless a field says otherwise.
 """
 
 from collections.abc import Mapping
@@ -23,8 +23,7 @@ from heron_core.typed_json import from_json, to_json
 WHERE = "stats"
 """What errors call the whole."""
 BUSY_SHARE = 0.9
-"""A bolt that works for this share of its time cannot do much more: it is shown as full, and is a
-bottleneck."""
+"""Utilisation from which a bolt is shown as full, and counts as a bottleneck."""
 EVERY_COMPONENT = "*"
 """Instead of a component's name: the instances of all of them."""
 
@@ -47,19 +46,19 @@ class ComponentLatencies(Struct, frozen=True, kw_only=True):
     execute: LatencyStats
     """One call of the component."""
     process: LatencyStats
-    """From a tuple's arrival at a bolt until it is acked there."""
+    """From a tuple's arrival at a bolt to its ack."""
     complete: LatencyStats
     """From a spout's emit until all that came of the tuple is acked."""
 
 
 class ClockStats(Struct, frozen=True, kw_only=True):
-    """How far an instance is in event time; of several, that of the one behind all others."""
+    """Event time of an instance; of several, the slowest instance's."""
 
     instance: str
     """component[index]"""
     task: int
     watermark_ms: int | None
-    """No event below it is expected, in ms since 1970; None if there is none, or no end of it."""
+    """Lower bound of later events, in ms since 1970; None without one, or after the end."""
     complete: bool
     """Whether all of its sources have finished."""
     waits_for: str | None
@@ -67,9 +66,9 @@ class ClockStats(Struct, frozen=True, kw_only=True):
     streams; None if all are idle or have finished."""
     waits_for_task: int | None
     silent_secs: float
-    """For how long that source has sent nothing."""
+    """Silence of the source."""
     idle: tuple[str, ...]
-    """Sources that are left out because they are silent."""
+    """Silent sources, left out of the watermark."""
 
 
 class HotKeyStats(Struct, frozen=True, kw_only=True):
@@ -85,7 +84,7 @@ class RecentCounts(Struct, frozen=True, kw_only=True):
     """What a component has counted in the last seconds."""
 
     secs: float
-    """How many those are."""
+    """Number of samples."""
     executed: int = 0
     acked: int = 0
     failed: int = 0
@@ -94,11 +93,12 @@ class RecentCounts(Struct, frozen=True, kw_only=True):
     expired: int = 0
     """In the last minute: tuples that are not acked in time end together, once in a time-out."""
     acked_in_minute: int = 0
-    """In the same minute."""
+    """In the last minute."""
 
 
 class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
-    """One component: the sum over its instances, those included that an update or a crash ended."""
+    """One component: the sum over its instances, including instances ended by an update or a
+    crash."""
 
     inherits_last: ClassVar[bool] = True
     type: str
@@ -111,13 +111,13 @@ class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
     queue_bytes: int
     """What waits for the component in stream managers, or was handed to it and is not processed."""
     queue_tuples: int = 0
-    """The same in tuples."""
+    """Limit in tuples."""
     queue_secs: float = 0.0
-    """How long the slowest of its instances needs for its part of them, as far as one can see."""
+    """Estimated processing time of the longest share, at its instance."""
     emitted_per_sec: float
     executed_per_sec: float
     capacity: float
-    """Share of its time that the busiest instance works, 0 to 1."""
+    """Utilisation of the busiest instance, 0 to 1."""
     latency: ComponentLatencies
     last_error: str | None
     """The newest traceback of user code."""
@@ -125,11 +125,11 @@ class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
     """Metrics that user code registered, in their last time bucket: name -> value, or key ->
     value."""
     user_totals: Mapping[str, Any] = field(default_factory=dict)
-    """Those of them that count, since the start."""
+    """Counting metrics, since the start."""
     user_net: tuple[str, ...] = ()
-    """Those of `user_totals` that fall when a restore takes tuples back."""
+    """Entries of `user_totals` that may decrease on a restore."""
     processes: int = 0
-    """Processes of its instances that have reported, ended ones included: a restart is one more."""
+    """Number of reporting processes, ended ones included: each restart adds one."""
     recent: RecentCounts | None = None
     """None where reports do not come regularly: on Spark."""
     silent_secs: float | None = None
@@ -148,13 +148,13 @@ class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
     forgotten_by_attribute: Mapping[str, int] = field(default_factory=dict)
     """Attribute -> its part of `forgotten`."""
     clock: ClockStats | None = None
-    """None for a component that knows no event time."""
+    """None for a component without event time."""
     hot_keys: tuple[HotKeyStats, ...] = ()
-    """Of its input that is grouped by fields, the most frequent first; by a sample of it."""
+    """Most frequent keys of the input grouped by fields, from a sample."""
 
 
 class InstanceStats(InstanceNumbers, frozen=True, kw_only=True):
-    """One instance; its counters are those of its present process."""
+    """One instance; counters are those of its present process."""
 
     inherits_last: ClassVar[bool] = True
     instance: str
@@ -165,7 +165,7 @@ class InstanceStats(InstanceNumbers, frozen=True, kw_only=True):
     )]  # fmt: skip
     container: int
     pid: int | None
-    """None if it has not reported yet."""
+    """None before the first report."""
     restarts: Annotated[int, level(
         "Processes that ran before the present one", heron="__restarts", metric="restarts"
     )]  # fmt: skip
@@ -208,12 +208,11 @@ class InstanceStats(InstanceNumbers, frozen=True, kw_only=True):
     executed_by_input: Mapping[str, int] = field(default_factory=dict)
     clock: ClockStats | None = None
     latency_secs: Mapping[str, float] = field(default_factory=dict)
-    """execute, process or complete -> the sum of those that were measured, by its process."""
+    """execute, process or complete -> sum of the process's measurements."""
     latency_samples: Mapping[str, int] = field(default_factory=dict)
-    """How many that were."""
+    """Number of measurements."""
     next_try_secs: float = 0.0
-    """Until its next process starts, if it has none and has ended several times in a row; else
-    0."""
+    """Time until the next process, after several consecutive ends; else 0."""
 
     @property
     def component(self) -> str:
@@ -227,11 +226,11 @@ class PauseStats(Struct, frozen=True, kw_only=True):
     instance: str
     """component[index]"""
     causes: tuple[int, ...]
-    """The tasks that pause it now; empty if it runs."""
+    """Tasks that pause the instance now; empty while running."""
     paused_secs: float
     """In all, since its stream manager runs."""
     this_pause_secs: float
-    """Of them the pause that lasts; 0 if it runs."""
+    """Duration of the current pause; 0 while running."""
     share: float
     """Of the last ten seconds, 0 to 1."""
     because_of: tuple[str, ...]
@@ -244,28 +243,27 @@ class PauseStats(Struct, frozen=True, kw_only=True):
 
 
 class StreamManagerStats(Struct, frozen=True, kw_only=True):
-    """One stream manager; its counters are those of its present process."""
+    """One stream manager; counters are those of its present process."""
 
     rest: ClassVar[str] = "counters"
     waiting_bytes: Mapping[int, int]
-    """task id -> what it holds for the instance or has handed to it."""
+    """task id -> tuples queued or delivered to the instance."""
     waiting_tuples: Mapping[int, int] = field(default_factory=dict)
     """task id -> the same in tuples."""
     waiting_secs: Mapping[int, float] = field(default_factory=dict)
-    """task id -> how long the instance needs for them, by what it has reported so far."""
+    """task id -> estimated processing time of these tuples, by the instance's reports."""
     task_bytes_in: Mapping[int, int] = field(default_factory=dict)
-    """task id -> what its process has sent the instance since it began, in messages of the data
-    plane."""
+    """task id -> messages of the data plane sent to the instance's process."""
     task_bytes_out: Mapping[int, int] = field(default_factory=dict)
-    """task id -> what it has been sent by the instance."""
+    """task id -> messages received from the instance."""
     peer_bytes_in: Mapping[int, int] = field(default_factory=dict)
-    """container -> what it has been sent by its stream manager; 0: by one that is not known yet."""
+    """container -> messages received from its stream manager; 0: unknown sender."""
     peer_bytes_out: Mapping[int, int] = field(default_factory=dict)
-    """container -> what it has sent its stream manager."""
+    """container -> messages sent to its stream manager."""
     dropped: int = 0
     """Deliveries that found a queue full, in mode drop."""
     counters: Mapping[str, Any] = field(default_factory=dict)
-    """Its other counters and sizes, by name (stream_manager.core)."""
+    """Other counters and sizes, by name (stream_manager.core)."""
 
 
 class RegisteredStats(Struct, frozen=True, kw_only=True):
@@ -276,21 +274,21 @@ class RegisteredStats(Struct, frozen=True, kw_only=True):
     secs: float
     """Since when it is registered."""
     version: str = ""
-    """Of the engine that its container runs."""
+    """Engine of the container."""
 
 
 class UpdateStats(Struct, frozen=True, kw_only=True):
-    """The update that is under way, or how the last one ended."""
+    """The current update, or the end of the last one."""
 
     number: int
     """Updates so far."""
     under_way: bool
     reason: str
-    """Why the last one was aborted; empty if it was not."""
+    """Reason why the last update was aborted; empty otherwise."""
     uncounted: int
     """See heron_core.algorithms.termination.TerminationDetector."""
     stage: str | None
-    """containers, drain or instances; None if none is under way."""
+    """containers, drain or instances; None without an update."""
     waiting_for: tuple[str, ...]
     """The containers or instances that the stage waits for."""
 
@@ -299,38 +297,38 @@ class CheckpointStats(Struct, frozen=True, kw_only=True):
     """The checkpoints of a topology that runs effectively once."""
 
     completed: int
-    """Number of the newest one that is complete; 0 for none."""
+    """Number of the newest complete checkpoint; 0 for none."""
     age_secs: float | None = None
-    """Since it was begun: what was processed after that is processed again after a failure."""
+    """Age since its start: later input is processed again after a failure."""
     secs: float | None = None
-    """How long it took."""
+    """Its duration."""
     size_bytes: int | None = None
     """Of all states in it."""
     input_messages: int = 0
     """Messages of input that its barriers have overtaken, saved with the states."""
     input_bytes: int = 0
-    """Of these messages."""
+    """Size of these messages."""
     under_way: int | None = None
-    """Number of the one that is under way."""
+    """Number of the checkpoint in progress."""
     latest: int
     """The highest number that was given away."""
     failed: int
     """How many have failed, since this master serves."""
     failure: str
-    """Why the last one failed; empty if it did not."""
+    """Failure reason of the last checkpoint; empty on success."""
     restored: int
-    """The one with which this epoch began; 0 for none."""
+    """Restored checkpoint of the epoch; 0 for none."""
     released: bool
-    """Whether all instances have that state, so that data flows."""
+    """Whether all instances have restored it, so that data flows."""
     restore_failure: str = ""
     """Why a checkpoint cannot be restored, after several tries; they go on."""
     restore_remedy: str = ""
-    """What a person can do about it."""
+    """Remedy for people."""
     waiting_for: tuple[str, ...] = ()
-    """The instances that have not, or that have still to store their state, some of them."""
+    """Some of the instances whose restore, or stored state, is pending."""
     alignment_ms: Mapping[str, int] = field(default_factory=dict)
-    """Of the newest one: component[index] -> how long its first barrier waited for its last one;
-    without those where that took less than a millisecond."""
+    """Of the newest checkpoint: component[index] -> time between its first and last barrier;
+    values below a millisecond are left out."""
 
 
 OLD_NAMES: Mapping[tuple[str, ...], tuple[str, ...]] = {
@@ -338,17 +336,17 @@ OLD_NAMES: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("update", "step"): ("update", "stage"),
     ("checkpoints", "restore_cure"): ("checkpoints", "restore_remedy"),
 }
-"""Path of a field as it was called before -> as it is called now. For one release it is written
-under both, and read under either: a topology may run the engine before this one."""
+"""Former path of a field -> current path. For one release both are written, and either is read:
+a topology may run the previous engine."""
 
 
 def _parent(data: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    """The object that the last name of a path belongs to; something else where it is not there."""
+    """The parent object of a path's last name; any other value if missing."""
     return data if len(path) == 1 else data.get(path[0])
 
 
 def _copy(data: dict[str, Any], source: tuple[str, ...], target: tuple[str, ...]) -> None:
-    """Give a field another name besides its own, where it is there and has not that one."""
+    """Add a second name of a field, if the field is present and the name is not."""
     parent = _parent(data, source)
     if isinstance(parent, dict) and source[-1] in parent:
         parent.setdefault(target[-1], parent[source[-1]])
@@ -357,7 +355,7 @@ def _copy(data: dict[str, Any], source: tuple[str, ...], target: tuple[str, ...]
 def _with_new_names(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """The JSON of this engine or the one before, as a copy."""
     if not isinstance(data, dict):
-        return data  # it is malformed, which its reader reports
+        return data  # malformed; its reader reports the error
     copied = {key: dict(part) if isinstance(part, dict) else part for key, part in data.items()}
     for old, new in OLD_NAMES.items():
         _copy(copied, old, new)
@@ -371,19 +369,19 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     state: str
     """heron_core.plans.TopologyState"""
     epoch: int
-    """Of the physical plan; 0 while there is none."""
+    """Of the physical plan; 0 without a plan."""
     phase: str
     """How far the end of a finite topology has come."""
     drained: bool
-    """Whether nothing is in flight, as far as anybody asked."""
+    """Whether nothing is in flight, as last probed."""
     lost: int
-    """Deliveries that were sent, are not processed, and that nobody will replay."""
+    """Deliveries sent, not processed, and never replayed."""
     lost_uncounted: bool = False
-    """Whether a stream manager ended at most once: nobody knows how much its queues held."""
+    """Whether a stream manager has ended at most once: the content of its queues is unknown."""
     in_flight: int | None = None
     """Deliveries that were sent and are not processed; None if some instance has not said."""
     waiting_for: tuple[str, ...] = ()
-    """While it is stopped, or ends: the instances, component[index], that this waits for."""
+    """During a stop or an end: the instances, component[index], still awaited."""
     stuck: Mapping[str, float] = field(default_factory=dict)
     """component[index] -> for how many seconds its call of user code has not returned."""
     tracked: bool = False
@@ -391,9 +389,9 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     events: tuple[TopologyEvent, ...] = ()
     """What happened, the newest last."""
     update: UpdateStats | None = None
-    """None where there is no such thing as an update."""
+    """None without update support."""
     checkpoints: CheckpointStats | None = None
-    """None where none are taken."""
+    """None without checkpoints."""
     clock: ClockStats | None = None
     """The slowest of the components' clocks; None where no component knows event time."""
     containers: tuple[int, ...]
@@ -412,8 +410,8 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     master: Mapping[str, int]
     """The master's counters: malformed messages, refused connections, connections that ended."""
     live_queries: Mapping[str, int] = field(default_factory=dict)
-    """What has become of them since the topology master began (query_counts.py); empty: there were
-    none."""
+    """Outcome counts since the start of the topology master (query_counts.py); empty without
+    queries."""
     errors: Mapping[int, str]
     """By task id: why it could not start."""
     memory_bytes_max: Mapping[str, int] = field(default_factory=dict)
@@ -422,10 +420,10 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     sizing: SizingLimits = SizingLimits()
     """What the advice on numbers of instances goes by."""
     instances: tuple[InstanceStats, ...] | None = None
-    """Those of the component that was asked for, or of all; None if none was."""
+    """Instances of the requested component, or of all; None if not requested."""
 
     def to_json(self) -> dict[str, Any]:
-        """As it travels, and as `heronpy stats --json` prints it."""
+        """For transfer and for `heronpy stats --json`."""
         data: dict[str, Any] = to_json(self)
         for old, new in OLD_NAMES.items():
             _copy(data, new, old)
@@ -444,14 +442,14 @@ class QueryStats(TopologyStats, frozen=True, kw_only=True):
     batch: int | None
     """Number of the newest batch that is done."""
     batch_secs: float
-    """How long that took."""
+    """Its duration."""
     ready: bool
     """Whether user code is loaded everywhere, or waits because the topology is paused."""
 
 
 class StatsSource(Protocol):
-    """Who knows the numbers of a running topology."""
+    """Source of a running topology's statistics."""
 
     def stats(self, component: str | None, now: float) -> TopologyStats:
-        """All numbers, at `now` in seconds of any monotonic clock; those of one component's
-        instances too if it is given and there is such a component, or of EVERY_COMPONENT's."""
+        """All statistics, at `now` in seconds of any monotonic clock; with the instances of the
+        given component, if known, or of EVERY_COMPONENT."""

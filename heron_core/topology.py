@@ -1,8 +1,8 @@
-"""What a topology is: components, their streams and how the streams are grouped.
+"""Topologies: components, their streams and groupings.
 
-Plain frozen values that travel as JSON a person can read; objects that JSON cannot say (a custom
-grouping, an unusual config value, infinity) travel inside it as base64 of their cloudpickle bytes.
-Those are opened in the instance alone: nobody else has the user's modules on its path.
+Plain frozen values, stored as readable JSON; objects without JSON form (a custom grouping, an
+unusual config value, infinity) are included as base64 of their cloudpickle bytes. Only instances
+unpickle them: other processes lack the user's modules.
 """
 
 import base64
@@ -71,7 +71,7 @@ class GroupingKind(Enum):
 
     @property
     def is_to_one(self) -> bool:
-        """Whether one task gets all tuples, however many tasks there are."""
+        """Whether one task gets all tuples, for any number of tasks."""
         return self is GroupingKind.GLOBAL
 
 
@@ -85,7 +85,7 @@ class GroupingSpec(Struct, frozen=True):
 
 
 class StreamSpec(Struct, frozen=True):
-    """One output stream with its field names; `direct` streams are only emitted to one task."""
+    """One output stream with its field names; `direct` streams are emitted to named tasks only."""
 
     omitted: ClassVar[tuple[str, ...]] = ("types",)
     name: str = field(name="stream")
@@ -96,7 +96,7 @@ class StreamSpec(Struct, frozen=True):
 
 
 class InputSpec(Struct, frozen=True):
-    """One subscription of a bolt: which stream of which component, and how it is grouped."""
+    """One subscription of a bolt: component, stream and grouping."""
 
     component: str
     stream: str
@@ -104,7 +104,7 @@ class InputSpec(Struct, frozen=True):
 
 
 class ComponentSpec(Struct, frozen=True):
-    """One spout or bolt: the dotted path of its class, its parallelism, streams and config."""
+    """One spout or bolt: class path, parallelism, streams and config."""
 
     omitted: ClassVar[tuple[str, ...]] = ("code", "keeps_state", "folder", "is_async")
     name: str
@@ -115,17 +115,17 @@ class ComponentSpec(Struct, frozen=True):
     inputs: tuple[InputSpec, ...] = ()
     config: Config = field(default_factory=dict)
     code: str = ""
-    """What its class was when it was loaded (heron_frontends.loading.fingerprints); empty if nobody
-    looked."""
+    """Fingerprint of its class at load time (heron_frontends.loading.fingerprints); empty if not
+    taken."""
     keeps_state: bool = False
     """Whether its class takes a state, as far as can be seen when it is loaded."""
     folder: str = ""
-    """The working folder of its processes; empty for that of whoever starts the topology."""
+    """Working folder of its processes; empty for the starter's folder."""
     is_async: bool = field(default=False, name="async")
-    """Whether its class's `process` is a coroutine, if somebody looked."""
+    """Whether the class's `process` is a coroutine, if known."""
 
     def json_values(self) -> dict[str, Any]:
-        """For typed_json: what it is as a word, and a config that JSON can say."""
+        """For typed_json: the kind as a word, and a config with JSON values."""
         kind = SPOUT if self.is_spout else BOLT
         return {"type": kind, "config": config_to_json(self.config, self.name)}
 
@@ -137,7 +137,7 @@ class ComponentSpec(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """What it is and its name, for a line that people read."""
+        """Kind and name, for a line of text."""
         return f"{SPOUT if self.is_spout else BOLT} {self.name!r}"
 
     @property
@@ -146,8 +146,7 @@ class ComponentSpec(Struct, frozen=True):
         return {each.grouping.kind for each in self.inputs} == {GroupingKind.FIELDS}
 
     def overruled(self, above: Config) -> "ComponentSpec":
-        """The same component, of whose config what `above` says in the same or in other words is
-        as it says there."""
+        """The component, with config keys overridden by equal or equivalent keys in `above`."""
         others = {other for key in above for other in _other_words(key, above)}
         if not (others | above.keys()) & self.config.keys():
             return self
@@ -170,7 +169,7 @@ class TopologySpec(Struct, frozen=True, dict=True):
     search_paths: tuple[str, ...] = ()
     main_file: str = ""
     defaults: Config = field(default_factory=dict)
-    """What its API takes for granted (Storm's is at least once); lies below every other config."""
+    """Defaults of its API (Storm's is at least once), below every other config."""
     overrides: tuple[str, ...] = ()
     """Keys of `config` that the command line or a test has set: they beat the components' own."""
 
@@ -199,7 +198,7 @@ class TopologySpec(Struct, frozen=True, dict=True):
 
     @cached_property
     def feeders(self) -> dict[str, frozenset[str]]:
-        """component -> the components of the topology that send into it."""
+        """component -> components that send to it."""
         return {
             component.name: frozenset(x.component for x in component.inputs) & self.by_name.keys()
             for component in self.components
@@ -224,12 +223,12 @@ class TopologySpec(Struct, frozen=True, dict=True):
     def with_config(
         self, extra: Config, below: Config | None = None, overrides: Iterable[str] | None = None
     ) -> "TopologySpec":
-        """The same topology with its config settled.
+        """The topology with its config resolved.
 
         From lowest to highest: its API's defaults, `below` (the environment's), its own, `extra`
-        (the command line's), which beats the config of each component as well (`overrides`: only
-        these keys of it do). A layer decides over what a lower one says in other words: Storm's
-        number of ackers over the reliability mode.
+        (the command line's), which also overrides each component's config (`overrides`: only
+        these keys do). A layer overrides equivalent keys of lower layers: Storm's number of
+        ackers overrides the reliability mode.
         """
         merged: dict[str, Any] = {}
         for layer in (self.defaults, below or {}, self.config, extra):
@@ -249,9 +248,9 @@ class TopologySpec(Struct, frozen=True, dict=True):
 
 
 def _other_words(key: str, layer: Config) -> tuple[str, ...]:
-    """The keys that say the same as `key` in other words, and that `layer` does not say as well.
+    """Keys equivalent to `key`, unless `layer` sets them as well.
 
-    Storm's null says nothing.
+    Storm's null means not set.
     """
     if layer[key] is None:
         return ()

@@ -16,33 +16,33 @@ TEXT_CHARACTERS_MAX = 500
 
 
 class EventKind(StrEnum):
-    """What can happen."""
+    """Kinds of events."""
 
     STATE = "state"
-    """Somebody paused the topology, or let it go on; or it has ended."""
+    """The topology was paused, activated, or has ended."""
     CRASH = "crash"
     """A process ended that was not to."""
     RESTART = "restart"
-    """A process ended in order, and another one took its place."""
+    """A process ended gracefully and was replaced."""
     START_FAILED = "start failed"
     """User code could not be loaded or initialised."""
     DOWN = "down"
     """Nothing was heard of a container for a while."""
     UP = "up"
-    """A container that was down is there again."""
+    """A failed container is available again."""
     PAUSE = "pause"
     """Back-pressure has paused instances for a while."""
     RESUME = "resume"
-    """None is paused for that cause any more."""
+    """The cause no longer pauses any instance."""
     STUCK = "stuck"
     """A call of user code does not return."""
     RETURNED = "returned"
-    """It has returned."""
+    """The call has returned."""
     RESCALE = "rescale"
     """An update to another packing plan began, was done, or was aborted."""
 
     AUTOSCALE = "autoscale"
-    """The autoscaler has decided something, or says what stands against it."""
+    """A decision of the autoscaler, or an objection."""
     CHECKPOINT = "checkpoint"
     """A checkpoint has failed, or works again."""
     RESTORE = "restore"
@@ -54,7 +54,7 @@ BAD_KINDS = frozenset({EventKind.CRASH, EventKind.START_FAILED, EventKind.DOWN, 
 
 
 class TopologyEvent(Struct, frozen=True, kw_only=True):
-    """One thing that happened."""
+    """One event."""
 
     at: float
     """When the topology master heard of it, in seconds since 1970."""
@@ -71,14 +71,14 @@ class TopologyEvent(Struct, frozen=True, kw_only=True):
 
     @property
     def about(self) -> str:
-        """Which instance or container it is about; empty for the whole topology."""
+        """The instance or container concerned; empty for the topology."""
         if self.instance is not None:
             return f"{self.instance} (task {self.task}, container {self.container})"
         return "" if self.container is None else f"container {self.container}"
 
 
 def event_text(event: TopologyEvent) -> str:
-    """What happened, in one line without the time."""
+    """Event text in one line without the time."""
     why = f": {event.why}" if event.why else ""
     about = f"{event.about} " if event.about else ""
     return f"{event.kind}: {about}{event.what}{why}"
