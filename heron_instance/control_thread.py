@@ -4,11 +4,12 @@ The thread reports metrics and answers the stream manager at once, however long 
 so a long `process` is "busy" and never "dead". Heartbeats to the supervisor are sent by the
 thread, too: with a blocked control thread the instance is unreachable, and has to be replaced.
 
-Python lets this thread run 5 ms after its input has come, if the main thread is in user code, and
-as late again after each system call. Live queries are not to wait for that: the main thread looks
-for input between two tuples, takes it in this thread's place, and sends its own messages itself.
-What has `_turn` is the control thread as long as it has it. If the main thread finds this one at
-work, it waits until that has finished: this one waits for nothing but the interpreter then.
+While the main thread runs user code, Python schedules the control thread 5 ms after its input
+arrives, and as late again after each system call. Live queries need faster answers: the main
+thread polls the control input between two tuples, processes the input in place of the control
+thread, and sends its own messages itself. The holder of `_turn` acts as the control thread. If
+the main thread finds the control thread at work, the main thread waits for the end of the work,
+during which the control thread needs only the interpreter.
 """
 
 import logging
@@ -48,10 +49,10 @@ from heron_io.waker import Waker
 log = logging.getLogger("heron_instance")
 
 CLOSE_LINGER_SECS = 1.0
-"""How long the last messages of a process that ends may take to leave it."""
+"""Time for the last messages of an ending process."""
 TURN_WAIT_SECS = 0.01
-"""How long the main thread waits for this one to finish what it has begun: some tenths of a
-millisecond on an idle machine. Behind that it goes on, and looks again."""
+"""Wait of the main thread for work in progress of the control thread: some tenths of a
+millisecond on an idle machine. Afterwards the main thread continues, and polls again."""
 
 
 class ControlThread(threading.Thread):
@@ -64,13 +65,13 @@ class ControlThread(threading.Thread):
         control: ControlChannel,
         wake: Callable[[], None],
     ) -> None:
-        """Of `data` this thread makes the connections, no more. `wake`: the main thread is to see
-        that the shared state has changed, or that `data` has another connection."""
+        """The thread only opens the connections of `data`. `wake`: notifies the main thread of
+        changes in the shared state, or of a new connection of `data`."""
         super().__init__(name="control", daemon=True)
         self._core = core
         self._control = control
         self._turn = threading.Lock()
-        """Of whoever takes or sends messages: nobody waits for anything else meanwhile."""
+        """Held while messages are received or sent, and never during other waits."""
         self._input_poll = InputPoll()
         """The main thread's."""
         self._poller = select.poll()
@@ -100,7 +101,7 @@ class ControlThread(threading.Thread):
         self._waker.wake()
 
     def send_now(self, message: messages.FromInstance) -> None:
-        """As `send`, from the main thread, which need not wait for this one to run."""
+        """Like `send`, from the main thread, without waiting for the control thread."""
         if self._turn.acquire(timeout=TURN_WAIT_SECS):
             try:
                 self._send_outgoing()
@@ -111,8 +112,8 @@ class ControlThread(threading.Thread):
             self.send(message)
 
     def poll(self) -> None:
-        """From the main thread, between two tuples: take what has come, in this thread's place, or
-        let this thread finish what it does."""
+        """From the main thread, between two tuples: process available control input, or let the
+        control thread finish its work."""
         if not (self._turn.locked() or self._has_input()):
             return
         if self._turn.acquire(timeout=TURN_WAIT_SECS):
@@ -126,7 +127,7 @@ class ControlThread(threading.Thread):
         return self._input_poll.has_input(self._control.descriptor)
 
     def finish(self, wait_secs: float) -> None:
-        """From the main thread, at its end: send the last numbers and what else is to be sent."""
+        """From the main thread, at the end: send the last metrics and pending messages."""
         self._ending = True
         self._waker.wake()
         self.join(wait_secs)
@@ -185,7 +186,7 @@ class ControlThread(threading.Thread):
             self._send(self._outgoing.popleft())
 
     def _heartbeat(self, now: float) -> None:
-        """Awake as it is: to be woken for the heartbeat alone would cost more than to send it."""
+        """Awake already: a separate wake-up for the heartbeat would cost more than sending now."""
         if self._link is not None:
             self._heartbeat_at = now + self._heartbeat_secs
             self._link.heartbeat()

@@ -272,7 +272,7 @@ def _named(topology: TopologySpec, name: str) -> tuple[ComponentSpec, str]:
     components = [each for each in topology.components if f"{name}.".startswith(f"{each.name}.")]
     if not components:
         known = choices("components", name.partition(".")[0], topology.by_name)
-        raise UnknownState(f"{topology.name} has no component {name!r:.200}; {known}")
+        raise UnknownState(f"{topology.name} has no component of {name!r:.200}; {known}")
     component = max(components, key=lambda each: len(each.name))
     return component, name[len(component.name) + 1 :] or PUT
 

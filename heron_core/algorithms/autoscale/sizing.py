@@ -12,8 +12,8 @@ from msgspec import Struct, field
 from heron_core.config import AUTOSCALE_TARGET_UTILIZATION, DEFAULTS
 
 GROWTH_MAX = 4
-"""One decision makes at most so many times the instances (as Heron's health manager): what was
-measured under overload is an estimate, and the next window knows better."""
+"""Largest growth by one decision (as in Heron's health manager): rates measured under overload
+are estimates, and the next window corrects them."""
 THROTTLED_MAX = 0.95
 """Upper limit of the blocked share: a nearly always blocked sender shows only that far more is
 needed."""
@@ -54,7 +54,7 @@ class Demand(Struct, frozen=True, kw_only=True):
         return self.shared + self.fixed
 
     def of_busiest(self, instances: int) -> float:
-        """What the busiest of so many instances gets."""
+        """Input of the busiest instance, for the given number of instances."""
         return self.shared / instances + self.fixed
 
 
