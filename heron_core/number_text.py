@@ -70,5 +70,6 @@ def duration(secs: float) -> str:
 
 def counted(number: int, noun: str) -> str:
     """1 container, 2,000 deliveries."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    has_vowel = noun.endswith(("ay", "ey", "oy", "uy"))
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") and not has_vowel else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"

@@ -164,7 +164,8 @@ class Undeclared(Bolt):
 class ManySeries(Sink):
     def initialize(self, config, context):
         super().initialize(config, context)
-        self.counts = context.register_metric("words", MultiCountMetric(), 1)
+        self.counts = MultiCountMetric()
+        context.register_metric("words", self.counts, 1)
 
     def meet(self, tup):
         for number in range(300):

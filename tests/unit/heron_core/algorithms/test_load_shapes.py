@@ -25,3 +25,8 @@ def test_the_answer_is_that_of_a_person_who_knows(shape: Shape) -> None:
         right = shape.answer.get(bolt.name, frozenset({bolt.instances}))
         wanted = found[bolt.name].wanted
         assert wanted in right, f"{bolt.name}: {wanted}, {found[bolt.name].because}"
+
+
+def test_few_keys_are_counted_in_the_reason() -> None:
+    (three,) = [each for each in SHAPES if each.name == "three keys"]
+    assert assessed(three)["work"].because.endswith("and it has 3 keys")
