@@ -39,9 +39,9 @@ NAME = "LiveQuery"
 START_SECS = 300.0
 LOOK_SECS = 0.2
 BEAT_SECS, BEAT_LOOK_SECS = 10.0, 0.02
-"""The longest wait for an instance's next heartbeat, and the pause between two looks for it."""
+"""Longest wait for an instance's next heartbeat, and the poll interval."""
 FLOOR_PROCESSES = 3
-"""The topology master, the stream manager, the instance; the way back is the same."""
+"""The topology master, the stream manager, the instance; the answer takes the reverse path."""
 P99_MS_MAX, COST_MAX = 5.0, 0.02
 """The budget."""
 TOPOLOGY = Path(__file__).parent / "topologies" / "live_query.py"
@@ -49,7 +49,7 @@ TOPOLOGY = Path(__file__).parent / "topologies" / "live_query.py"
 
 @contextmanager
 def running(home: str, keys: int) -> Iterator[None]:
-    """The topology, from its first tuple to its end."""
+    """Run the topology from its first tuple to its end."""
     environment = {**os.environ, "HERONPY_HOME": home, "LIVE_QUERY_KEYS": str(keys)}
     command = [sys.executable, "-m", "heron_cli", "run", str(TOPOLOGY), "-n", NAME]
     with subprocess.Popen(
@@ -64,7 +64,8 @@ def running(home: str, keys: int) -> Iterator[None]:
 
 @contextmanager
 def floor(processes: int) -> Iterator[socket.socket]:
-    """One end of a chain of processes that pass each byte on to the next, the last one back."""
+    """One end of a chain of processes that forward each byte, from the last one back to the
+    first."""
     near, far = socket.socketpair()
     if (child := os.fork()) == 0:
         near.close()
@@ -93,14 +94,14 @@ def pass_on(back: socket.socket, further: int) -> None:
 
 
 def executed(client: MasterClient) -> int:
-    """By the bolt, as its heartbeats say: as of about a second ago."""
+    """Tuples of the bolt by its heartbeats, about a second old."""
     stats = client.stats("count")
     return stats.components["count"].executed
 
 
 def at_heartbeat(client: MasterClient) -> tuple[int, float]:
-    """(tuples, time) when the bolt's next heartbeat has come: rates are taken between two of them,
-    as one that is a second old would shift them by a quarter."""
+    """(tuples, time) at the bolt's next heartbeat: rates are computed between two heartbeats,
+    because a count one second old would shift them by a quarter."""
     before, deadline = executed(client), time.monotonic() + BEAT_SECS
     while time.monotonic() < deadline:
         if (after := executed(client)) != before:
@@ -123,7 +124,7 @@ def wait_for_keys(client: MasterClient, keys: int) -> None:
 
 
 class Round(Struct):
-    """What a round has measured."""
+    """Measurements of a round."""
 
     tuples_each_sec: float = 0.0
     query_ms: list[float] = field(default_factory=list)
@@ -133,7 +134,7 @@ class Round(Struct):
 def measured(
     client: MasterClient, secs: float, ask: Callable[[], None] | None, echo: socket.socket
 ) -> Round:
-    """A round; `ask` asks one question, None: there are none."""
+    """Run a round; `ask` sends one query, None: without queries."""
     result = Round()
     first, began = at_heartbeat(client)
     while (now := time.monotonic()) < began + secs:
@@ -154,7 +155,7 @@ def measured(
 
 
 def quantile(values: list[float], part: float) -> float:
-    """The value below which that part of all is."""
+    """The quantile of the values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
 
@@ -191,7 +192,7 @@ def main() -> None:
 
 
 def line(without: Round, asked: Round) -> str:
-    """One round beside its neighbour."""
+    """A round with and without queries."""
     return (
         f"{without.tuples_each_sec:,.0f} tuples/s without, {asked.tuples_each_sec:,.0f} with"
         f" {len(asked.query_ms)} queries, p99 {quantile(asked.query_ms, 0.99):.2f} ms"

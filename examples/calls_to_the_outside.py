@@ -64,7 +64,7 @@ class Price(Bolt):
         yield [tup.order, await self.asked(tup.order)]
 
     async def asked(self, order, tries=5):
-        """With tries of its own; the engine's come after them (topology.bolt.retries)."""
+        """With retries of its own; the engine's retries follow (topology.bolt.retries)."""
         await self.pace.turn()
         try:
             return await self.service.price(order)
@@ -95,7 +95,7 @@ class Write(Bolt):
         self.write()
 
     def write(self):
-        """By the order's number: what is written once more is the same row."""
+        """Keyed by the order's number: a repeated write gives the same row."""
         rows = [(tup.order, tup.price) for tup in self.batch]
         with closing(sqlite3.connect(FILE)) as database, database:
             database.executemany("INSERT OR REPLACE INTO prices VALUES (?, ?)", rows)

@@ -26,9 +26,9 @@ STEP_MS = 100
 """Between two events."""
 DISORDER_MS = 20_000
 LATE_MS = 10 * MINUTE_MS
-"""How far behind the latest ones are: no window takes them."""
+"""Lag of late events: beyond any window."""
 ADS = {"shoes": 0.05, "books": 0.12, "tea": 0.3}
-"""Ad -> the chance that who sees it clicks."""
+"""Ad -> click probability of a viewer."""
 
 
 def events(number, seed):

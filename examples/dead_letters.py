@@ -1,14 +1,14 @@
-"""Orders of which some are broken: they are abandoned, kept, and can be sent again.
+"""Orders, some of them broken: broken orders are abandoned, stored, and can be replayed.
 
-heronpy run examples/dead_letters.py -o topology.dead.letter=file:dead-letters
-heronpy dead-letters Orders
+heronpy run examples/dead_letters.py -o topology.dead.letter=file:dead-letters heronpy
+dead-letters Orders
 
-A bolt that raises for a tuple does not end the run and does not lose the tuple. With
-topology.dead.letter set, each tuple that is abandoned becomes a letter in a folder (or in a topic
-of Kafka: kafka:TOPIC@HOST:PORT; or in a bolt of the topology: its name).
+A bolt that raises for a tuple neither ends the run nor loses the tuple. With
+topology.dead.letter set, each abandoned tuple becomes a letter in a folder (or in a topic of
+Kafka: kafka:TOPIC@HOST:PORT; or in a bolt of the topology: its name).
 
-The bolt `alarm` reads the letters of one component by itself, setting or not: `errors` is a stream
-that every component has.
+The bolt `alarm` reads the letters of one component directly, with or without the setting: every
+component has a stream `errors`.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ BROKEN_EVERY = 50
 
 
 class Lines(Spout, StatefulComponent):
-    """Lines as a partner sends them: one in fifty has no amount."""
+    """Lines as sent by a partner: one in fifty lacks the amount."""
 
     outputs = ["line"]
 
@@ -45,7 +45,7 @@ class Lines(Spout, StatefulComponent):
 
 
 class Parse(Bolt):
-    """Raises for a line that is broken."""
+    """Raises for a broken line."""
 
     outputs = ["order", "amount"]
 
@@ -55,7 +55,7 @@ class Parse(Bolt):
 
 
 class Total(Bolt, StatefulComponent):
-    """Adds up what is left."""
+    """Sums the amounts of valid orders."""
 
     def init_state(self, stateful_state: State) -> None:
         self.state = stateful_state
@@ -74,7 +74,7 @@ class Total(Bolt, StatefulComponent):
 
 
 class Alarm(Bolt):
-    """Somebody should know."""
+    """Reports abandoned orders."""
 
     def process(self, tup: Tuple) -> None:
         print(f"{tup['instance']} abandoned {tup['values']}: {tup['exception']}")

@@ -1,9 +1,9 @@
-"""Counts words of which one is 60 % of all, in two stages, so that no instance is the limit.
+"""Counts words, one of them 60 % of all, in two stages, so that no instance is the limit.
 
 heronpy run examples/frequent_keys.py
 
 Grouped by fields, one instance would get all of `the`. By partial key two instances share each
-word; each adds up what it gets, and the second stage adds up their sums, which are few.
+word; each sums its share, and the second stage sums the few partial sums.
 """
 
 import random
@@ -13,7 +13,7 @@ from heronpy_compat import Bolt, Grouping, Spout, Topology
 
 WORDS = 20_000
 SENT_EVERY = 100
-"""Words that an instance of the first stage counts before it sends its sums on."""
+"""Words counted by an instance of the first stage before sending its sums."""
 
 
 class Words(Spout):
@@ -33,7 +33,7 @@ class Words(Spout):
 
 
 class PartialCount(Bolt):
-    """Sums of the words that this instance got."""
+    """Sums of the instance's words."""
 
     outputs = ["word", "count"]
 

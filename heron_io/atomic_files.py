@@ -19,11 +19,11 @@ def replace_whole(
     is_private: bool = False,
     may_replace: Callable[[], object] = _always,
 ) -> None:
-    """Write the file at `path`, or one in its place, by way of `beside` in the same folder;
-    `is_private`: it and the folders that are made for it are for their owner alone; `may_replace`
-    raises if it is not to be there, once `beside` is.
+    """Write the file at `path` atomically, by way of `beside` in the same folder; `is_private`:
+    restrict the file and new folders to the owner; `may_replace` is called once `beside` is
+    written, and raises if the file must not be replaced.
 
-    OSError if the disk does not take it; then `path` is as it was, and nothing is beside it.
+    OSError for a write error; then `path` is unchanged, and `beside` is removed.
     """
     write_synced(beside, parts, is_private=is_private)
     try:
@@ -36,9 +36,9 @@ def replace_whole(
 
 
 def write_synced(path: str, parts: Iterable[bytes], *, is_private: bool = False) -> None:
-    """Write a new file that survives a power cut; its folder is made if it is not there.
+    """Write a new file that survives a power cut, creating its folder if missing.
 
-    OSError if the disk does not take it; then there is no such file.
+    OSError for a write error; then the file does not exist.
     """
     if is_private:
         make_private_folders(os.path.dirname(path))
@@ -56,7 +56,7 @@ def write_synced(path: str, parts: Iterable[bytes], *, is_private: bool = False)
 
 @contextmanager
 def removed_if_it_fails(path: str) -> Iterator[None]:
-    """Whoever writes the file within fails, or is interrupted: it is not left half written."""
+    """Remove a half-written file after an exception or interrupt within the context."""
     try:
         yield
     except BaseException:

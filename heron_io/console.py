@@ -44,7 +44,7 @@ def open_pipe() -> tuple[int, int]:
     if set_size is not None:
         try:
             fcntl.fcntl(writing, set_size, PIPE_BYTES)
-        except OSError:  # the user's pipes have their limit, and this one is as large as others
+        except OSError:  # the user's pipes are limited, and the console's is equally large
             pass
     return reading, writing
 
@@ -63,7 +63,7 @@ class ConsoleWriter:
         """Lines since the pipe was full for too long."""
 
     def line(self, stream: ConsoleStream, text: str) -> None:
-        """Show a line, without its end; it may wait for WAIT_SECS."""
+        """Show a line, given without line end; may block for WAIT_SECS."""
         with self._lock:
             is_behind = self._unshown and not self._has_caught_up()
             if is_behind or not self._send(stream, text, WAIT_SECS):
@@ -120,7 +120,7 @@ class ConsoleReader:
         self._unfinished: dict[int, list[bytes]] = {}
 
     def feed(self, data: bytes) -> Iterator[tuple[ConsoleStream, str]]:
-        """The lines that are whole with what was read now."""
+        """The lines completed by the latest read."""
         self._data += data
         at = 0
         while len(self._data) - at >= _HEAD.size:

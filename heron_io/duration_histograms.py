@@ -20,11 +20,11 @@ SCHEMA = int(math.log2(BUCKETS_PER_OCTAVE))
 FIRST_INDEX = math.ceil(math.log2(LEAST_SECS) * BUCKETS_PER_OCTAVE)
 """Of our bucket 0 in a native histogram."""
 CLASSIC_BUCKETS = tuple(range(24, 121, 8))
-"""Those of ours that are bounds of classic ones: 6.4 microseconds to 107 s by two octaves. Each is
-a series of Prometheus for each component and kind."""
+"""Bounds shared with classic histograms: 6.4 microseconds to 107 s by two octaves. Each is a
+series of Prometheus for each component and kind."""
 
 Rows = Iterable[tuple[tuple[str, str, str], LatencyStats]]
-"""(topology, component, kind) -> what was measured"""
+"""(topology, component, kind) -> measurements"""
 
 
 def durations(name: str, rows: Rows, native: bool) -> HistogramMetricFamily:
@@ -58,7 +58,7 @@ CLASSIC_BOUNDS = tuple((each, bound_text(each)) for each in CLASSIC_BUCKETS)
 
 
 def _classic(buckets: Mapping[int, int]) -> Iterator[tuple[str, float]]:
-    """Upper bound -> how many do not exceed it."""
+    """Upper bound -> number of values up to the bound."""
     ordered, at, below = sorted(buckets.items()), 0, 0
     for bound, text in CLASSIC_BOUNDS:
         while at < len(ordered) and ordered[at][0] <= bound:
@@ -69,7 +69,7 @@ def _classic(buckets: Mapping[int, int]) -> Iterator[tuple[str, float]]:
 
 
 def native_histogram(buckets: Mapping[int, int], total_secs: float) -> NativeHistogram:
-    """One out of at least one bucket of ours."""
+    """One bucket merged from at least one of ours."""
     spans: list[BucketSpan] = []
     deltas: list[int] = []
     before, after_last = 0, 0

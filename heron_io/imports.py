@@ -10,10 +10,10 @@ _INSTALLED = "site-packages"
 
 
 def put_on_search_path(paths: Iterable[str]) -> None:
-    """Let these folders come in this order, behind Python's library and before all others.
+    """Insert the folders in order, after Python's library and before all others.
 
-    A user's `socket.py` would else answer each `import socket` of Python, of ours, and of all other
-    topologies beside it.
+    Otherwise a user's `socket.py` would shadow `import socket` in Python, in heronpy, and in all
+    other topologies beside the file.
     """
     sys.path[:] = with_folders(
         sys.path, [os.path.abspath(each) for each in paths], library_folders()
@@ -41,8 +41,8 @@ def library_folders() -> tuple[str, ...]:
 
 
 def hidden_by_library(module: str) -> str | None:
-    """The user's file or folder that has the name of a module of Python, which is imported instead;
-    None if there is none. `module`: a dotted name."""
+    """The user's file or folder shadowed by a module of Python's library; None without one.
+    `module`: a dotted name."""
     top = module.partition(".")[0]
     if top not in sys.stdlib_module_names:
         return None

@@ -17,7 +17,7 @@ class KnownMaster:
         self._path = f"{socket_path}.master"
 
     def remember(self, node: Any) -> None:
-        """The master's node in the state store; without a disk nobody remembers it."""
+        """The master's node in the state store; not remembered without a disk."""
         fresh = f"{self._path}.new"
         try:
             with open(fresh, "w", encoding="utf-8") as file:
@@ -27,7 +27,7 @@ class KnownMaster:
             pass
 
     def recall(self) -> Any | None:
-        """The node that was remembered last; None if there is none."""
+        """The last remembered node, or None."""
         try:
             with open(self._path, encoding="utf-8") as file:
                 return json.load(file)

@@ -1,7 +1,7 @@
-"""A Unix socket between an instance and its stream manager, as both ends use it.
+"""A Unix socket between an instance and its stream manager, used at both ends.
 
-Nothing here blocks, and there is no thread behind it: what the kernel does not take waits in
-`unsent`, whole messages in order, until `flush` is called again.
+Non-blocking, without a thread: data not accepted by the kernel waits in `unsent`, as complete
+messages in order, until the next `flush`.
 """
 
 import mmap
@@ -19,11 +19,11 @@ BUFFER_BYTES = 1024 * 1024
 process may have (net.core.wmem_max, 208 KiB of most machines, twice). An instance that has filled
 it waits for its stream manager."""
 SCRATCH_BYTES = 256 * 1024
-"""What is read at once."""
+"""Size of a read."""
 _PARTS_MAX = 64
 """More parts of a message are joined first; the kernel takes at most 1024."""
 _JOINED_BYTES = 64 * 1024
-"""A message up to this is joined: that costs less than to hand over its parts."""
+"""A message up to the size is joined: cheaper than passing its parts separately."""
 _FLAGS = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 _HANG_UP = select.POLLHUP | select.POLLERR
 _DONT_WAIT = int(socket.MSG_DONTWAIT)
@@ -35,13 +35,13 @@ class LocalConnectionEnded(HeronError):
 
 
 def scratch() -> memoryview:
-    """For the readers of one thread. It takes memory as far as it is filled: an instance that is
-    idle receives little, and has two."""
+    """Shared by the readers of one thread. Memory is used as far as filled: an idle instance
+    receives little, and has two buffers."""
     return memoryview(mmap.mmap(-1, SCRATCH_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
 
 class LocalConnection:
-    """One end of a connection: it may be ended already, and then only keeps what is to be sent."""
+    """One end of a connection; after the end of the connection, messages are only queued."""
 
     def __init__(self, sock: socket.socket | None, buffer: memoryview) -> None:
         self._sock = sock
@@ -52,18 +52,18 @@ class LocalConnection:
         """What the kernel has not taken, in order. The first may have left in part: without its
         end it has no effect."""
         self.is_drained = True
-        """Whether the last `receive` took all that was there."""
+        """Whether the last `receive` has drained the socket."""
         self.is_up = sock is not None
         self.descriptor = _NOT_CONNECTED if sock is None else sock.fileno()
 
     def send(self, frames: Frames) -> bool:
-        """Send a message behind those that wait; whether all has left."""
+        """Send a message after queued messages; whether everything was sent."""
         sock = self._sock
         if sock is not None and not self.unsent and size_of(frames) <= _JOINED_BYTES:
             data = b"".join(encoded(frames))
             try:
                 written = sock.send(data, _FLAGS)
-            except OSError:  # `flush` meets it again
+            except OSError:  # `flush` detects the error again
                 written = 0
             if written == len(data):
                 return True
@@ -101,9 +101,10 @@ class LocalConnection:
         return []
 
     def receive(self) -> list[Frames]:
-        """The messages that one read completes, none if there was too little.
+        """The messages completed by one read, possibly none.
 
-        LocalConnectionEnded if the other end is gone and all that it sent is received."""
+        LocalConnectionEnded if the remote end is closed and all its data is received.
+        """
         if self._sock is None:
             raise LocalConnectionEnded("not connected")
         buffer = self._reader.receive_buffer()
@@ -133,13 +134,13 @@ class LocalConnection:
         return self._reader.error
 
     def _ended(self, reason: str) -> LocalConnectionEnded:
-        """The other end sees it, too, and each poll of the descriptor."""
+        """The remote end and each poll of the descriptor detect the end."""
         self.is_up = False
         self._rest = []
         if self._sock is not None:
             try:
                 self._sock.shutdown(socket.SHUT_RDWR)
-            except OSError:  # the other end has closed it
+            except OSError:  # closed by the remote end
                 pass
         return LocalConnectionEnded(reason)
 
@@ -150,7 +151,7 @@ class LocalConnection:
         waits.poll(None if timeout_secs is None else max(1, int(timeout_secs * 1000)))
 
     def close(self) -> None:
-        """What the kernel has taken still arrives. A second close does nothing."""
+        """Data accepted by the kernel still arrives. Repeatable."""
         self.is_up = False
         self.descriptor = _NOT_CONNECTED
         if self._sock is not None:
@@ -159,13 +160,13 @@ class LocalConnection:
 
 
 def connected_local(path: str, name: ConnectionName, buffer: memoryview) -> LocalConnection | None:
-    """A connection to the stream manager that listens at `path`; None while none does."""
+    """A connection to the stream manager at `path`; None while not listening."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     try:
         widen(sock)
         sock.connect(path)
-        sock.sendall(name.hello)  # an empty buffer takes it
-    except OSError:  # it is not there yet, or not any more, or has too many that wait
+        sock.sendall(name.hello)  # an empty buffer accepts the hello
+    except OSError:  # not started, ended, or too many pending connections
         sock.close()
         return None
     return LocalConnection(sock, buffer)
@@ -177,7 +178,8 @@ def widen(sock: socket.socket) -> None:
 
 
 def listening(path: str) -> socket.socket:
-    """A socket that only the owner of its folder can reach; one of a dead process is replaced."""
+    """A socket accessible only to the owner of its folder; the socket of a dead process is
+    replaced."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     try:

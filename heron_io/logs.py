@@ -25,13 +25,13 @@ LOG_FILES = 5
 FORMAT = "%(asctime)s %(levelname)s %(message)s"
 CONSOLE_FORMAT = "%(levelname)s %(message)s"
 OUR_LOGGERS = frozenset({"heron_instance", "heron_io", "container", "kazoo"})
-"""In an instance; all others are of user code, or of libraries that it uses."""
+"""Loggers of the engine in an instance; all others belong to user code or its libraries."""
 STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
-"""Of a log record; others are what user code gave as `extra`."""
+"""Standard attributes of a log record; others are user code's `extra`."""
 
 
 class _RotatingFile(RotatingFileHandler):
-    """A rotating file that file descriptors 1 and 2 follow, for what C code and crashes write."""
+    """A rotating file behind file descriptors 1 and 2, for output of C code and crashes."""
 
     def adopt(self) -> None:
         """Let stdout and stderr of the process end in the file."""
@@ -40,7 +40,7 @@ class _RotatingFile(RotatingFileHandler):
             os.dup2(self.stream.fileno(), number)
 
     def _open(self) -> TextIOWrapper:
-        # What a topology prints is its user's data.
+        # A topology's output is its user's data.
         os.close(private(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND))
         return super()._open()
 
@@ -52,8 +52,8 @@ class _RotatingFile(RotatingFileHandler):
 
 
 class _PrintedBytes(RawIOBase):
-    """What a process prints, by whatever way: each whole line goes to the log, and to the console
-    if there is one."""
+    """Output of a process, by any path: each complete line goes to the log, and to the console
+    if present."""
 
     def __init__(
         self, stream: ConsoleStream, log: Callable[[str], None], console: ConsoleWriter | None
@@ -94,12 +94,12 @@ class _PrintedBytes(RawIOBase):
         return int(self._stream)
 
     def writable(self) -> bool:
-        """It is."""
+        """Always enabled."""
         return True
 
 
 class _ConsoleLog(logging.Handler):
-    """Shows on the console what user code logs; what it prints goes there by itself."""
+    """Shows user code's log records on the console; printed output goes there by itself."""
 
     def __init__(self, console: ConsoleWriter, level: int) -> None:
         super().__init__(level)
@@ -107,7 +107,7 @@ class _ConsoleLog(logging.Handler):
         self.addFilter(lambda record: record.name.partition(".")[0] not in OUR_LOGGERS)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One line or several, with a traceback if there is one."""
+        """One or several lines, with a traceback if present."""
         try:
             for line in self.format(record).splitlines():
                 self._console.line(ConsoleStream.ERR, line)
@@ -119,12 +119,12 @@ class JsonLines(logging.Formatter):
     """A line of JSON for each record: for programs that collect logs."""
 
     def __init__(self, **labels: str) -> None:
-        """`labels`: what every line says, as which process it is of."""
+        """`labels`: constant fields of every line, such as the process."""
         super().__init__()
         self._labels = labels
 
     def format(self, record: logging.LogRecord) -> str:
-        """One object, with the traceback if there is one."""
+        """One object, with the traceback if present."""
         fields: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -190,7 +190,7 @@ def _printed(
 
 
 def log_json_to_stderr(name: str) -> None:
-    """Of a process in the foreground: what it logs, as lines of JSON."""
+    """JSON log lines of a foreground process."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines(process=name))
     logging.getLogger().handlers[:] = [handler]

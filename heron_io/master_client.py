@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from heron_core.stats import TopologyStats
 
 ANSWER_SECS = 3.0
-"""A master answers within milliseconds; after this it is not there."""
+"""Timeout of an answer: a master answers within milliseconds."""
 
 
 class NoAnswer(HeronError):
-    """There is no master, or it has not said whether it did what it was asked."""
+    """The master is missing, or has not confirmed the command."""
 
 
 class MasterClient:
@@ -30,7 +30,7 @@ class MasterClient:
     def __init__(
         self, store: StateStore, name: str, context: "zmq.Context[zmq.Socket[bytes]] | None" = None
     ) -> None:
-        """`context`: whoever asks many masters has one, with its threads, for all clients."""
+        """`context`: shared by clients of many masters, together with its threads."""
         self._store = store
         self._name = name
         self._shared = context is not None
@@ -40,7 +40,7 @@ class MasterClient:
     def ask(
         self, command: str, arguments: dict[str, Any] | None = None, wait_secs: float = ANSWER_SECS
     ) -> dict[str, Any]:
-        """The master's answer; NoAnswer if there is none, HeronError if it refuses."""
+        """The master's answer; NoAnswer without one, HeronError for a rejection."""
         deadline = time.monotonic() + wait_secs
         reply = self._exchange(messages.Command(command, arguments or {}), deadline)
         if reply is None:
@@ -55,11 +55,11 @@ class MasterClient:
     def try_ask(
         self, command: str, arguments: dict[str, Any] | None = None, wait_secs: float = ANSWER_SECS
     ) -> dict[str, Any] | None:
-        """Like `ask`, but None if nobody answers, the state store included."""
+        """Like `ask`, but None without an answer, also of the state store."""
         deadline = time.monotonic() + wait_secs
         try:
             reply = self._exchange(messages.Command(command, arguments or {}), deadline)
-        except (StateStoreError, OtherProtocol):  # whoever watches a run goes on, as the run does
+        except (StateStoreError, OtherProtocol):  # a display of a run continues, like the run
             return None
         return dict(reply.data) if reply is not None and reply.ok else None
 
@@ -68,14 +68,14 @@ class MasterClient:
     ) -> "TopologyStats":
         """All numbers, those of one component's instances too if it is given, or of
         EVERY_COMPONENT's; errors as `ask`."""
-        from heron_core.stats import TopologyStats  # whoever asks for less need not have it
+        from heron_core.stats import TopologyStats  # smaller requests do not need the import
 
         return TopologyStats.from_json(self.ask("stats", {"component": component}, wait_secs))
 
     def try_stats(
         self, wait_secs: float = ANSWER_SECS, component: str | None = None
     ) -> "TopologyStats | None":
-        """Like `stats`, but None if nobody answers, the state store included."""
+        """Like `stats`, but None without an answer, also of the state store."""
         from heron_core.stats import TopologyStats
 
         arguments = None if component is None else {"component": component}

@@ -1,7 +1,7 @@
-"""OpenMetrics on a port of a process's own, served by threads beside its loop.
+"""OpenMetrics on a port of a process, served by threads beside the process's loop.
 
-The loop owns the numbers. A thread that is asked for them wakes the loop, which makes them when it
-comes to it and hands them over, so nothing of the process is read from two threads.
+The loop owns the numbers. A thread with a request wakes the loop, which creates and supplies the
+numbers in its turn, so the process's data is read by one thread only.
 """
 
 import os
@@ -21,7 +21,7 @@ from heron_io.waker import Waker
 ANSWER_SECS = 5.0
 """A loop that does not come to it for so long is busy; Prometheus waits for ten."""
 REQUEST_SECS = 5.0
-"""For a client that connects and says nothing."""
+"""Timeout of a silent client."""
 SCRAPES_AT_ONCE = 8
 """Threads. When all are taken, the client that has waited longest with half a request makes room;
 if all of them are being answered, further ones are disconnected."""
@@ -29,11 +29,11 @@ if all of them are being answered, further ones are disconnected."""
 Scrape = tuple[bytes, str]
 """Text and content type."""
 Make = Callable[[str], Scrape]
-"""Accept header -> the scrape. Called in a thread of its own, so of what nobody changes."""
+"""Accept header -> the scrape. Called in a separate thread, on immutable data."""
 
 
 class MetricsPort:
-    """An HTTP server; HeronError in one line if its address cannot be had."""
+    """An HTTP server; HeronError in one line if the address is unavailable."""
 
     def __init__(self, host: str, port: int) -> None:
         self.asked = Waker()
@@ -64,7 +64,7 @@ class MetricsPort:
         return f"http://{f'[{host!s}]' if ':' in str(host) else host!s}:{port}/metrics"
 
     def answer(self, make: Make) -> None:
-        """Hand over what scrapes are made of, to all who have asked."""
+        """Supply the data to all waiting scrapes."""
         self.asked.clear()
         with self._answered:
             self._make = make
@@ -96,12 +96,12 @@ class _Server(ThreadingHTTPServer):
         self.metrics = metrics
         self._lock = threading.Lock()
         self._is_read: dict[Any, bool] = {}
-        """Connection, oldest first -> whether its request has come, so that it is answered."""
+        """Connection, oldest first -> whether its request has arrived."""
         self.address_family = AF_INET6 if ":" in host else AF_INET
         super().__init__((host.strip("[]"), port), _Handler)
 
     def server_bind(self) -> None:
-        """Without HTTPServer's look for this machine's name, which may take a DNS server's time."""
+        """Without HTTPServer's host name lookup, which may wait for a DNS server."""
         TCPServer.server_bind(self)
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -115,7 +115,7 @@ class _Server(ThreadingHTTPServer):
             self.shutdown_request(request)
 
     def _evict(self) -> bool:
-        """End the connection that has been silent longest; its thread ends by that."""
+        """Close the connection with the longest silence, which ends its thread."""
         silent = next((each for each, is_read in self._is_read.items() if not is_read), None)
         if silent is None:
             return False

@@ -1,4 +1,4 @@
-"""What a process uses: memory as /proc has it (elsewhere 0: it is not known), CPU by times(2)."""
+"""Resource usage of a process: memory from /proc (elsewhere 0: unknown), CPU from times(2)."""
 
 import os
 import time
@@ -8,7 +8,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def resident_bytes(pid: int | str = "self") -> int:
-    """Memory that a process has in RAM, what it shares with others included."""
+    """Resident memory of a process, shared pages included."""
     try:
         with open(f"/proc/{pid}/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * PAGE_BYTES
@@ -17,8 +17,8 @@ def resident_bytes(pid: int | str = "self") -> int:
 
 
 def waited_for_core_secs() -> float | None:
-    """How long the main thread of this process could have run and had no core, since it began; None
-    where that is not known."""
+    """Time since the start during which the main thread was runnable without a core; None if
+    unknown."""
     try:
         with open("/proc/self/schedstat", encoding="ascii") as file:
             return int(file.read().split()[1]) / 1e9
@@ -39,7 +39,8 @@ def idle_core_secs() -> float | None:
 
 
 def proportional_bytes(pid: int) -> int:
-    """The same with its share of what it shares (PSS), which costs the kernel much more to say."""
+    """Like the above, with a proportional share of shared pages (PSS), which is far more
+    expensive for the kernel."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
             line = next(each for each in file if each.startswith("Pss:"))
@@ -49,8 +50,8 @@ def proportional_bytes(pid: int) -> int:
 
 
 def family_bytes(pid: int, exact_above: float) -> int:
-    """Memory of a process and all that it has started, such as a multi-lang child. Forked processes
-    share most of what they have at first: what is above `exact_above` is measured without that."""
+    """Memory of a process and its descendants, such as a multi-lang child. Forked processes
+    initially share most pages: usage above `exact_above` is measured with proportional shares."""
     family = (pid, *descendants(pid))
     resident = sum(map(resident_bytes, family))
     return resident if resident <= exact_above else sum(map(proportional_bytes, family))
@@ -66,7 +67,7 @@ def descendants(pid: int) -> Iterator[int]:
         try:
             with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:
                 children = [int(child) for child in file.read().split()]
-        except OSError:  # it has just ended
+        except OSError:  # ended just now
             continue
         for child in children:
             yield child

@@ -1,7 +1,7 @@
-"""What a topology master writes down beside the logs: events, counts, the last numbers.
+"""Records of a topology master beside the logs: events, counts, the last statistics.
 
-Not in the state store: it is a line now and then, and a small file every second, of which nobody
-but a later master or a person on this machine has to know.
+Not in the state store: a line now and then, and a small file every second, needed only by a
+later master or a person on the machine.
 """
 
 import json
@@ -20,7 +20,7 @@ log = logging.getLogger("topology_master")
 EVENTS_FILE = "events.log"
 """One line for each event (heron_core.topology_events)."""
 STATISTICS_FILE = "statistics.json"
-"""What a topology master keeps for the one that takes over."""
+"""Data of a topology master for its successor."""
 LAST_NUMBERS_FILE = "last-numbers.json"
 """The answer of `stats` when the topology master ended."""
 
@@ -51,11 +51,11 @@ class RunRecords:
             self._failed(error)
 
     def keep(self, statistics: dict[str, Any]) -> None:
-        """For a master that takes over from this one."""
+        """Store the data for a successor."""
         self._write(STATISTICS_FILE, statistics)
 
     def retained(self) -> dict[str, Any]:
-        """What a master before this one has kept; empty if there is nothing that can be read."""
+        """Data of a previous master; empty if missing or unreadable."""
         if self._folder is None:
             return {}
         try:
@@ -68,7 +68,7 @@ class RunRecords:
     def write_last_numbers(
         self, stats: TopologyStats, instances: Mapping[str, Sequence[InstanceStats]]
     ) -> None:
-        """For whoever asks when the topology has ended; `instances` by component."""
+        """Statistics for commands after the topology's end; `instances` by component."""
         self._write(LAST_NUMBERS_FILE, {"stats": stats.to_json(), "instances": to_json(instances)})
 
     def _write(self, name: str, value: dict[str, Any]) -> None:
@@ -76,7 +76,7 @@ class RunRecords:
             return
         path = os.path.join(self._folder, name)
         try:
-            # Whole or not at all, but without waiting for the disk: after a power cut nobody asks.
+            # Atomic, but without a sync: after a power cut the file is not needed.
             with open(f"{path}.new", "w", encoding="utf-8", opener=private) as file:
                 file.write(json.dumps(value))  # in C; `dump` encodes in Python
             os.replace(f"{path}.new", path)

@@ -1,6 +1,6 @@
-"""A sample of the tuples on a stream of a running topology: asked for, and read until it is there.
+"""Sample of a running topology's tuples on a stream: requested, then polled until complete.
 
-Its master asks the instances; who wants to see them looks again and again what has come.
+The master forwards the request to the instances; the client polls the result.
 """
 
 import time
@@ -14,7 +14,7 @@ from heron_core.topology import DEFAULT_STREAM
 
 COUNT = 10
 COUNT_MAX = 100
-"""As topology_master.samples has it: what a person reads."""
+"""Limit as in topology_master.samples: enough for a person."""
 SECS = 10
 SECS_MAX = 60
 POLL_SECS = 0.2
@@ -24,7 +24,7 @@ Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
 
 
 class WantedSample(Struct, frozen=True):
-    """What somebody wants to see."""
+    """The requested sample."""
 
     component: str
     stream: str = DEFAULT_STREAM
@@ -35,8 +35,8 @@ class WantedSample(Struct, frozen=True):
 def sampled(
     ask: Ask, wanted: WantedSample, rest: Callable[[float], object] = time.sleep
 ) -> list[dict[str, Any]]:
-    """The tuples that came in time: task, instance, and values by field; HeronError for what there
-    is not."""
+    """Tuples received in time: task, instance, and values by field; HeronError for an unknown
+    stream."""
     number = ask("sample", asdict(wanted))["sample"]
     deadline = time.monotonic() + wanted.secs
     while True:

@@ -1,4 +1,4 @@
-"""Calls that may take long, one after the other in a thread, for a loop that must not wait."""
+"""Slow calls, run one after the other in a thread, for a loop that must not block."""
 
 import logging
 import queue
@@ -30,12 +30,12 @@ class WorkerThread:
 
     @property
     def readable(self) -> int:
-        """A file descriptor that is ready when there are results."""
+        """A file descriptor that is readable when results are available."""
         return self._waker.readable
 
     def begin(self, call: Call, done: Done) -> None:
-        """Have `call` carried out; what it returns is given to `done` in the loop. It handles its
-        errors by itself; of a bug in it `done` hears nothing but None."""
+        """Run `call` in the thread and pass its result to `done` in the loop. The call handles
+        its own errors; after an unexpected exception `done` receives None."""
         self.unfinished += 1
         self._calls.put((call, done))
 

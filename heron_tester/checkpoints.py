@@ -19,27 +19,27 @@ class TesterCheckpoints:
         """The newest complete one; 0: the beginning, without any state."""
         self._begun = 0
         self.abandoning: set[str] = set()
-        """The bolts that abandoned tuples which the one under way covers."""
+        """Bolts with abandoned tuples covered by the checkpoint in progress."""
 
     def begin(self) -> int:
-        """The number of the next one."""
+        """Number of the next checkpoint."""
         self._begun += 1
         self.abandoning.clear()
         return self._begun
 
     def save(self, task: int, checkpoint: int, state: bytes) -> None:
-        """A task's state of it is here."""
+        """Record a task's state of the checkpoint."""
         self._states.setdefault(checkpoint, {})[task] = state
 
     def complete(self, checkpoint: int) -> bool:
-        """Whether all states of it are here: then it is the one to restore."""
+        """Whether all states are present: the checkpoint is then used by restores."""
         if self._states.get(checkpoint, {}).keys() != self._tasks:
             return False
         self.newest = checkpoint
         return True
 
     def load(self, checkpoint: int, task: int) -> bytes:
-        """The state of a task; ComponentError if there is none."""
+        """The state of a task; ComponentError without one."""
         try:
             return self._states[checkpoint][task]
         except KeyError:
@@ -58,7 +58,8 @@ class WatchedIds(EmittedIds):
     """A spout's emitted ids, whose outcome is taken down, too."""
 
     def __init__(self, outcome: Outcome, settled: Callable[[Fed, bool], None]) -> None:
-        """`outcome` takes an id and whether it was acked, `settled` one that the test emitted."""
+        """`outcome` receives an id and whether the tuple was acked, `settled` an id emitted by
+        the test."""
         super().__init__()
         self._outcome = outcome
         self._settled = settled
@@ -72,7 +73,7 @@ class WatchedIds(EmittedIds):
         return self._noted(self.take_all_unnoted(), False)
 
     def take_all_unnoted(self) -> list[Any]:
-        """All ids, in order; they are forgotten."""
+        """Remove and return all ids, in order."""
         covered = super().completed(max(self._by_checkpoint, default=0))
         newest, self._newest = self._newest, []
         return covered + newest

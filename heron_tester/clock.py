@@ -11,9 +11,9 @@ from typing import Any
 Time = Callable[..., Any]
 
 START_TIME = 1_704_067_200.0
-"""What time.time() says at first: 2024-01-01 00:00 UTC, the same in every run."""
+"""Initial time.time(): 2024-01-01 00:00 UTC, equal in every run."""
 START_MONOTONIC = 100_000.0
-"""What time.monotonic() says at first: another number, so that code that mixes them up is found."""
+"""Initial time.monotonic(): a different number, to detect code that mixes both clocks."""
 NANOSECONDS = 1_000_000_000
 
 real_monotonic = time.monotonic
@@ -21,7 +21,7 @@ _real_sleep = time.sleep
 
 
 class VirtualClock:
-    """Seconds that pass only when a test lets them; calling it reads it, as time.monotonic does."""
+    """Virtual seconds, advanced by the test; a call reads the clock, like time.monotonic."""
 
     def __init__(self, start_time: float = START_TIME) -> None:
         self.now = START_MONOTONIC
@@ -31,7 +31,7 @@ class VirtualClock:
         return self.now
 
     def time(self) -> float:
-        """What time.time() says now."""
+        """Current time.time()."""
         return self.now + self._ahead
 
     def sleep(self, secs: float) -> None:
@@ -55,7 +55,7 @@ class PatchedTime:
         self._open = 0
         self._covered: set[int] = set()
         self._attributes: list[tuple[ModuleType | type, str, Any, Any]] = []
-        """(module or class, name, what is there, what is there while open)"""
+        """(module or class, name, original value, value while open)"""
         self._fakes = {
             real: self._only_here(real, fake) for real, fake in _replacements(clock).items()
         }
@@ -87,7 +87,7 @@ class PatchedTime:
         return self._fakes.get(value) if isinstance(value, BuiltinFunctionType) else None
 
     def cover_class(self, cls: type) -> None:
-        """`cover` a class, those it derives from, and their modules."""
+        """`cover` a class, its bases, and their modules."""
         for each in cls.__mro__:
             self.cover(each)
             module = sys.modules.get(each.__module__)
@@ -110,7 +110,7 @@ class PatchedTime:
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """Real time again, for what has to do with other processes."""
+        """Real time again, for work with other processes."""
         thread, self._thread = self._thread, 0
         try:
             yield

@@ -1,4 +1,5 @@
-"""ComponentTester: one bolt or spout alone, with a source for its inputs and a reader behind it."""
+"""ComponentTester: one bolt or spout alone, with a source for its inputs and a reader of its
+output."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
@@ -114,10 +115,11 @@ class ComponentTester:
         component: str | None = None,
         tup_id: Any = None,
     ) -> list[Emitted]:
-        """Let a bolt process one tuple; returns what it emitted.
+        """Let a bolt process one tuple; returns the emitted tuples.
 
         The tuple comes from the first of `inputs` unless `component` names another. `acked` and
-        `failed` know it by its `tup_id`, or if none is given by its number: the first tuple is 1.
+        `failed` refer to the tuple by its `tup_id`, or by default by its number: the first tuple
+        is 1.
         """
         source, stream = self._input(component, stream)
         number = self._ids()
@@ -135,14 +137,14 @@ class ComponentTester:
         return self._emitted_by(lambda: self._guarded(TesterInstance.tick))
 
     def finish(self) -> list[Emitted]:
-        """The end of the data: the bolt's on_finish; returns what it emitted."""
+        """End of the data: calls the bolt's on_finish; returns the emitted tuples."""
         self._only(False, "finish")
         return self._emitted_by(self._engine.cluster.finish)
 
     # --- spouts -------------------------------------------------------------------------------
 
     def next_tuple(self, calls: int = 1) -> list[Emitted]:
-        """Call a spout's next_tuple; returns what it emitted."""
+        """Call a spout's next_tuple; returns the emitted tuples."""
         self._only(True, "next_tuple")
 
         def act() -> None:
@@ -153,11 +155,11 @@ class ComponentTester:
         return self._emitted_by(act)
 
     def ack(self, tup_id: Any) -> list[Emitted]:
-        """Everything that came of the spout's tuple is processed; returns what it then emitted."""
+        """Ack the spout's tuple; returns the tuples then emitted."""
         return self._settle(tup_id, "ack")
 
     def fail(self, tup_id: Any) -> list[Emitted]:
-        """The spout's tuple failed; returns what it emitted because of that."""
+        """Fail the spout's tuple; returns the tuples then emitted."""
         return self._settle(tup_id, "fail")
 
     def _settle(self, tup_id: Any, how: str) -> list[Emitted]:
@@ -180,7 +182,7 @@ class ComponentTester:
 
     @property
     def finished(self) -> bool:
-        """Whether the spout has said that it has nothing more to emit."""
+        """Whether the spout has reported its end."""
         self._only(True, "finished")
         return bool(self._instance.driver.finished)
 
@@ -197,12 +199,12 @@ class ComponentTester:
 
     @property
     def emitted(self) -> list[Emitted]:
-        """All that it emitted so far, in order."""
+        """All emitted tuples so far, in order."""
         return [each for each in self._engine.journal.emitted if each.component == self._name]
 
     @property
     def acked(self) -> list[Any]:
-        """Ids of a bolt's inputs that it acked; of a spout's tuples that are processed."""
+        """Ids of a bolt's acked inputs, or of a spout's processed tuples."""
         return self._outcomes(True)
 
     @property
@@ -217,16 +219,16 @@ class ComponentTester:
 
     @property
     def errors(self) -> list[Problem]:
-        """What it raised, and what it logged as an error."""
+        """Exceptions, and lines logged as errors."""
         return [each for each in self._engine.journal.problems if each.component == self._name]
 
     @property
     def logs(self) -> list[LogLine]:
-        """What it logged."""
+        """Lines logged by the component."""
         return [each for each in self._engine.journal.lines if each.component == self._name]
 
     def metrics(self) -> dict[str, Any]:
-        """Its counters; under "user" its own metrics since the last look."""
+        """Its counters; under "user" its own metrics since the last read."""
         return self._engine.metrics(self._name)
 
     @property
@@ -311,7 +313,7 @@ def _component(
 
 
 def _what_runs(component: Any, has_inputs: bool) -> tuple[bool, str, dict[str, Any]]:
-    """Whether it is a spout, its class path, and what its config needs."""
+    """Whether the component is a spout, its class path, and required config."""
     if isinstance(component, (list, tuple)):
         path = SHELL_BOLT if has_inputs else SHELL_SPOUT
         return not has_inputs, path, {SHELL_COMMAND: list(component)}

@@ -10,12 +10,13 @@ FAIL, RAISE, DROP, CRASH = "fail", "raise", "drop", "crash"
 
 
 class InstanceKilled(BaseException):
-    """The instance dies here. Not an Exception, so that no `except Exception` outlives it."""
+    """Death of the instance. Not a subclass of Exception, so that `except Exception` does not
+    catch the death."""
 
 
 @dataclass(slots=True)
 class InputFault:
-    """One thing to go wrong at a bolt's inputs, as often as `times` says (None: always)."""
+    """One fault at a bolt's inputs, repeated `times` times (None: always)."""
 
     action: str
     component: str
@@ -37,7 +38,7 @@ class InputFault:
 
 
 class Faults:
-    """All faults of one tester, in the order they were asked for."""
+    """All faults of one tester, in order of creation."""
 
     def __init__(self) -> None:
         self._of: dict[str, list[InputFault]] = {}
@@ -47,7 +48,7 @@ class Faults:
         self._of.setdefault(fault.component, []).append(fault)
 
     def pick(self, component: str, task: int, tup: Any) -> InputFault | None:
-        """The first fault that takes this input; it has happened once more then."""
+        """The first fault that matches the input, with its count increased."""
         for fault in self._of.get(component, ()):
             if fault.takes(task, tup):
                 fault.happened += 1

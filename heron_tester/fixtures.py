@@ -1,5 +1,4 @@
-"""What stands around a component that is tested alone: sources of its input, a reader of its
-output."""
+"""Fixtures around a component tested alone: sources of its input, a reader of its output."""
 
 from typing import Any
 
@@ -7,7 +6,7 @@ from heron_api.bolt.bolt import Bolt
 from heron_api.spout.spout import Spout
 
 tested_classes: dict[str, type] = {}
-"""Classes that a test gave, by the name under which their instances find them."""
+"""Classes given by a test, by the name used by their instances."""
 
 
 def __getattr__(name: str) -> type:
@@ -19,21 +18,21 @@ def __getattr__(name: str) -> type:
 
 
 class Source(Spout):
-    """Emits what the test feeds."""
+    """Emits the tuples fed by the test."""
 
     def next_tuple(self) -> None:
-        """Nothing of its own."""
+        """No state."""
         self.finish()
 
 
 class Reader(Bolt):
-    """Reads the output: acks it at once if a bolt made it, keeps it if a spout waits for the test's
+    """Reads the output: acks a bolt's tuples at once, retains a spout's tuples for the test's
     decision."""
 
     RETAINS = "tester.holds"
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Nothing is held at first."""
+        """Start without retained tuples."""
         self.retained: list[Any] = []
         self.retains = config[self.RETAINS]
 

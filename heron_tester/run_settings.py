@@ -1,4 +1,4 @@
-"""How a tester runs its topology: what is delivered first, what time it is, its limits."""
+"""Run settings of a tester: order of delivery, initial time, limits."""
 
 import os
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ SEED_BITS = 32
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How a tester runs its topology."""
+    """Run settings of one tester."""
 
     order: str = "fifo"
-    """fifo: what was sent first is delivered first; random: the seed decides whose turn it is."""
+    """fifo: deliveries in order of their emits; random: the seed chooses the next sender."""
     seed: int | None = None
     patch_time: bool = True
     start_time: float = START_TIME

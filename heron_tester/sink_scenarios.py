@@ -1,4 +1,4 @@
-"""What happens to a sink that is tried: each scenario does one step after the other."""
+"""Scenarios for testing a sink: sequences of steps."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,18 +13,18 @@ RETRY_SECS = 60.0
 
 
 class Run:
-    """One scenario under way."""
+    """One scenario in progress."""
 
     def __init__(self, name: str, tester: TopologyTester, plan: FaultPlan, first: int) -> None:
         self.name = name
         self.plan = plan
         self.tester = tester
         self.covered = first
-        """The numbers below this one are to be seen."""
+        """Expect exactly the numbers below the limit to be visible."""
 
     @property
     def emitted(self) -> int:
-        """The number after the newest one that the source has emitted."""
+        """Number after the newest emitted by the source."""
         (source,) = self.tester.component(SOURCE)
         return int(source.next)
 
@@ -33,7 +33,7 @@ class Run:
         self.tester.run_spouts(BURST, SOURCE)
 
     def checkpoint(self) -> None:
-        """Take a checkpoint; what is emitted is covered by it, if it is complete."""
+        """Take a checkpoint; completion covers the emitted tuples."""
         emitted = self.emitted
         if self.tester.checkpoint():
             self.covered = emitted
@@ -85,7 +85,7 @@ def _killed_at(moment: str) -> Scenario:
 
 
 def killed_in_a_line(run: Run) -> Iterator[None]:
-    """It dies in its first commit, at the line that the plan says."""
+    """Dies in its first commit, at the planned line."""
     run.burst()
     run.checkpoint()
     yield

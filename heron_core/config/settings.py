@@ -1,7 +1,8 @@
-"""What a topology's config says, by subject: several keys that mean one setting, and defaults.
+"""Settings of a topology's config, by subject: settings spread over several keys, and defaults.
 
-Every function takes the merged config (defaults < topology < command line < component) and returns
-a typed value with its unit in the name, or raises TopologyError naming the key and what it takes.
+Every function takes the merged config (defaults < topology < command line < component) and
+returns a typed value with its unit in the name, or raises TopologyError naming the key and valid
+values.
 """
 
 from collections.abc import Mapping
@@ -208,7 +209,7 @@ def metrics_host(config: Mapping[str, Any]) -> str:
 
 
 def trace_sample(config: Mapping[str, Any]) -> int:
-    """One in so many tuples of a spout is traced; 0 for none."""
+    """Sampling interval of a spout's tuples for traces; 0 for none."""
     return int(value_of(config, TRACE_SAMPLE))
 
 

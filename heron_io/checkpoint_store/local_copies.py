@@ -1,8 +1,8 @@
-"""Files of a task's newest states on its own machine, where the checkpoint store is elsewhere.
+"""Local copies of a task's newest states, for a checkpoint store on another machine.
 
-A process that takes the place of one that died on this machine fetches only what is not here: the
-bytes of the state, and files that its predecessor had not kept. Files are called after their
-content and are checked when they are read, so nothing but time depends on these copies.
+The replacement of a process on the machine downloads only missing files: the bytes of the state,
+and files absent from the copies. Files are named after their content and verified when read, so
+the copies affect only speed.
 """
 
 import os
@@ -42,7 +42,8 @@ class LocalCopies:
         return False
 
     def keep(self, state: bytes) -> None:
-        """Have the files of a state that is stored; those of neither it nor the one before go."""
+        """Copy the files of a stored state; files of states older than the previous one are
+        removed."""
         files = state.files if isinstance(state, FileSnapshot) else {}
         # A machine without room for copies has a checkpoint all the same.
         with suppress(OSError):
@@ -107,8 +108,9 @@ class _Nearest:
 
 
 def copies_of(where: str | None, label: str) -> LocalCopies:
-    """Those of a task, below a folder (None: where temporary files are). They outlive its process,
-    and not for long its container's: that is our parent, and the next one removes them."""
+    """Folder of a task's copies, below `folder` (None: the temporary folder). The copies outlive
+    the process, but not the container for long: the container is the parent process, and its
+    successor removes them."""
     where = where or tempfile.gettempdir()
     prefix = f"heron-copies-{label}-"
     with suppress(OSError):
@@ -118,7 +120,7 @@ def copies_of(where: str | None, label: str) -> LocalCopies:
 
 
 def _linked(source: str, path: str) -> None:
-    """Neither file ever changes, so one may be the other, where both are on one disk."""
+    """Both files are immutable, so a hard link suffices on a common disk."""
     try:
         os.link(source, path)
     except OSError:

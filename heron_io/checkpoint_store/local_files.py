@@ -1,7 +1,7 @@
-"""The checkpoint store that needs no server: files below one folder of this machine.
+"""Checkpoint store without a server: files below one local folder.
 
-A file is written beside its place, synced and renamed, so it is there as a whole or not at all.
-Containers on several machines need a folder that all of them have (NFS, say).
+A file is written beside its place, synced and renamed, and so appears completely or not at all.
+Containers on several machines need a shared folder (NFS, for example).
 """
 
 import os

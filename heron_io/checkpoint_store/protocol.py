@@ -15,21 +15,21 @@ class CheckpointStoreError(HeronError):
     """The store is away, full, or does not have (any more) what was asked for; one line."""
 
     trouble = RestoreTrouble.AWAY
-    """What a restore is to make of it."""
+    """Treatment by a restore."""
 
 
 class StateDamaged(CheckpointStoreError):
-    """A file of a state is there, and is not what was saved."""
+    """A file of a state exists with a content other than the saved one."""
 
     trouble = RestoreTrouble.DAMAGED
 
 
 class StateNotSigned(StateDamaged):
-    """A state is whole, and nobody with the key of its topology wrote it."""
+    """A state is complete, but not signed with the topology's key."""
 
 
 class StateGone(CheckpointStoreError):
-    """The store is there, and a file of a state is not in it."""
+    """The store is available, and a file of a state is missing."""
 
     trouble = RestoreTrouble.GONE
 
@@ -38,12 +38,11 @@ class CheckpointStore(Protocol):
     """Several processes and threads use one store at a time, each with an object of its own."""
 
     def save(self, topology: str, checkpoint: int, task: int, state: bytes) -> None:
-        """Keep a state, also if one of the same name is there; CheckpointStoreError if it is not
-        there for certain."""
+        """Store a state, replacing a state of equal name; CheckpointStoreError unless certainly
+        stored."""
 
     def load(self, topology: str, checkpoint: int, task: int) -> bytes:
-        """A state as it was saved; CheckpointStoreError if it cannot be had."""
+        """A state as saved; CheckpointStoreError if unavailable."""
 
     def discard(self, topology: str, checkpoint: int) -> None:
-        """Remove a checkpoint, whole or begun, if it is there; CheckpointStoreError if it cannot
-        be."""
+        """Remove a checkpoint, complete or partial, if present; CheckpointStoreError on failure."""

@@ -1,11 +1,11 @@
-"""Whether a checkpoint store is the one in which a run has begun.
+"""Whether a checkpoint store is the store in which a run has started.
 
-The folder of a disk that is not mounted is there, and empty. A state that is saved in it is hidden
-as soon as the disk is back, and the checkpoint that needs it, whose sinks have committed, is gone.
-So a run leaves a mark in its store before its first state, and saves nothing where that is missing.
+The folder of an unmounted disk exists and is empty. A state saved there becomes hidden when the
+disk returns, and the checkpoint with the state, already committed by sinks, is lost. So a run
+writes a mark in its store before its first state, and saves nothing in a store without the mark.
 
-In a store that several hosts share one process of the run leaves the mark, and all others look for
-it: a host that begins with its disk not mounted has no mark, and saves nothing.
+In a store shared by several hosts one process of the run writes the mark, and all others check
+the mark: a host with an unmounted disk finds no mark, and saves nothing.
 """
 
 import time
@@ -14,14 +14,14 @@ from collections.abc import Callable
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 
 AWAIT_SECS = 30.0
-"""For which a process that begins looks for the mark: containers of one topology start within
-seconds of each other. Later it fails, says why, and is started again."""
+"""Wait of a starting process for the mark: containers of one topology start within seconds of
+each other. Afterwards the process fails with a reason, and is restarted."""
 POLL_SECS = 0.1
 """Between two looks."""
 
 
 class RunMarker:
-    """The mark of one run, as one process of it sees that."""
+    """The mark of one run, as seen by one process."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
-"""Who wrote a state: an HMAC-SHA256 over its bytes, the names of its files and its location.
+"""Signature of a state: an HMAC-SHA256 over its bytes, the names of its files and its location.
 
-A state may have values that only pickle can carry, and whoever opens those runs code of their
-maker's choice. So each state of a topology is signed with a key that only its user and its
-processes have, and is checked before anything of it is opened. Files are called after their
-content (file_snapshot.py), so their names are enough: a large state is not read twice.
+A state may contain pickled values, and unpickling runs code of the writer's choice. So each
+state of a topology is signed with a key known only to its user and its processes, and is
+verified before any value is opened. Files are named after their content (file_snapshot.py), so
+their names are sufficient: a large state is not read twice.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ SIGNATURE_BYTES = 32
 
 
 def digest_of_state(state: bytes) -> str:
-    """Of a state; its files go by their names, which are digests of what they hold."""
+    """Signed part of a state; files are represented by their names, digests of their content."""
     files = sorted(state.files.items()) if isinstance(state, FileSnapshot) else []
     listed = json.dumps(files).encode()
     return hashlib.sha256(hashlib.sha256(state).digest() + listed).hexdigest()
@@ -30,8 +30,8 @@ class Signer(Struct, frozen=True):
 
     key: bytes
     location: str
-    """Of the checkpoint in its store, TOPOLOGY/NUMBER: an older state, or that of another task,
-    does not pass for this one."""
+    """Location of the checkpoint in its store, TOPOLOGY/NUMBER: an older state, or the state of
+    another task, is rejected."""
 
     def signature(self, task: int, state: bytes) -> bytes:
         """What goes with the state of a task; SIGNATURE_BYTES of them."""
@@ -39,5 +39,5 @@ class Signer(Struct, frozen=True):
         return hmac.digest(self.key, signed, "sha256")
 
     def has_signed(self, task: int, state: bytes, signature: bytes) -> bool:
-        """Whether the state is that of the task, as somebody with the key wrote it."""
+        """Whether the state belongs to the task and was written with the key."""
         return hmac.compare_digest(self.signature(task, state), signature)

@@ -1,7 +1,7 @@
-"""Where the API server is, and how a client proves who it is: a kubeconfig, or a pod's own account.
+"""Address of the API server, and authentication: from a kubeconfig, or a pod's service account.
 
-The rules are kubectl's: the files that KUBECONFIG names, else ~/.kube/config, and in their absence
-the account that Kubernetes mounts into each pod.
+The rules are kubectl's: the files named in KUBECONFIG, else ~/.kube/config, and in their absence
+the account mounted into each pod by Kubernetes.
 """
 
 import base64
@@ -40,10 +40,10 @@ class ApiAccess(Struct, frozen=True):
     prefix: str = ""
     """Of all paths, where a proxy stands before the API server."""
     tls: ssl.SSLContext | None = None
-    """None: clear text, as `kubectl proxy` offers it to its own machine."""
+    """None: clear text, as offered locally by `kubectl proxy`."""
     credentials: ApiCredentials = field(default_factory=FixedCredentials)
     server_name: str = ""
-    """What the server's certificate calls it, if not `host`."""
+    """Name in the server's certificate, if different from `host`."""
 
     @property
     def address(self) -> str:
@@ -53,7 +53,7 @@ class ApiAccess(Struct, frozen=True):
 
 
 def access_of(environment: Mapping[str, str]) -> ApiAccess:
-    """The API server that kubectl would ask; UsageError in one line if there is none."""
+    """The API server used by kubectl; UsageError in one line without a configuration."""
     named = environment.get(KUBECONFIG_VARIABLE)
     paths = [os.path.expanduser(name) for name in (named or DEFAULT_KUBECONFIG).split(os.pathsep)]
     existing = [path for path in paths if path and os.path.exists(path)]
@@ -146,7 +146,7 @@ class _Kubeconfig:
         return FixedCredentials()
 
     def path(self, path: str) -> str:
-        """A file of the kubeconfig; it may be relative to its folder."""
+        """A file named in the kubeconfig, possibly relative to its folder."""
         return os.path.join(os.path.dirname(os.path.abspath(self.file)), path)
 
     def data(self, section: Mapping[str, Any], key: str) -> bytes | None:

@@ -12,15 +12,15 @@ from typing import Any, Protocol
 from heron_core.errors import StateStoreError, UsageError
 
 FILE_SECS = 30.0
-"""A pod's token is replaced before it ends, by a new file; reading it for each request costs more
-than what it says."""
+"""Rotation of a pod's token: a new file replaces the token before its end; reading the file for
+each request would be too expensive."""
 EXEC_SECS = 60.0
 """A program that asks a cloud's service for a token, and perhaps a person for a password."""
 EXPIRY_MARGIN_SECS = 60.0
 
 
 class ApiCredentials(Protocol):
-    """What is sent with each request."""
+    """Headers of each request."""
 
     @property
     def certificate(self) -> tuple[bytes, bytes] | None:
@@ -30,11 +30,11 @@ class ApiCredentials(Protocol):
         """The value of Authorization; empty for none."""
 
     def refuse(self) -> None:
-        """The server has refused them: fetch others where that is possible."""
+        """The server has rejected the credentials: fetch new ones if possible."""
 
 
 class FixedCredentials:
-    """A token or a password that stays, or none."""
+    """A permanent token or password, or none."""
 
     certificate: tuple[bytes, bytes] | None = None
 
@@ -46,7 +46,7 @@ class FixedCredentials:
         return self._header
 
     def refuse(self) -> None:
-        """There are no others."""
+        """Empty: other credentials do not exist."""
 
 
 class FileToken:

@@ -1,4 +1,4 @@
-"""Watches of the file store: one thread that compares what stat says, every 50 ms."""
+"""Watches of the file store: one thread that compares file status every 50 ms."""
 
 import logging
 import threading
@@ -13,8 +13,8 @@ from heron_io.state_store.protocol import Watcher, decode_value
 
 # People and fail-over notice 100 ms; a poll of one path costs about 10 microseconds.
 POLL_INTERVAL_SECS = 0.05
-# Two changes within one tick of the file system's clock can leave the same inode, time and size
-# behind (the same trap as git's index), so a file this young is compared by its content too.
+# Two changes within one tick of the file system's clock can leave inode, time and size unchanged
+# (as in git's index), so a young file is also compared by content.
 YOUNG_NS = 2_000_000_000
 
 Signature = tuple[int, int, int]  # inode, time of change in ns, bytes
@@ -34,7 +34,8 @@ class _Watch(Struct):
 
 
 class FileWatches:
-    """The watches of one store; `read` gives a path's bytes and `sign` its stat, None if absent."""
+    """The watches of one store; `read` returns a path's bytes and `sign` its status, None if
+    absent."""
 
     def __init__(self, read: Reader, sign: Signer) -> None:
         self._read = read

@@ -14,10 +14,10 @@ topologies does not feel it. A store for which that is too often says so itself,
 
 
 class NodeRegistry:
-    """The nodes of one owner, and what they are to say.
+    """The nodes of one owner, and their values.
 
-    A node is only missing when two looks in a row do not find it: whoever ends a topology removes
-    its nodes one after the other.
+    A node counts as missing only after two consecutive checks: the end of a topology removes its
+    nodes one after the other.
     """
 
     def __init__(self, store: StateStore) -> None:
@@ -28,22 +28,22 @@ class NodeRegistry:
         self._poll_at = float("-inf")
 
     def keep(self, path: str, value: Any) -> None:
-        """From now on this stands there."""
+        """Set the value of a path from now on."""
         self._values[path] = value
 
     def value(self, path: str) -> Any:
-        """What is to stand at a path that is kept."""
+        """Value of a registered path."""
         return self._values[path]
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time for a look; then the next one is a while later."""
+        """Whether a check is due; the next follows after the interval."""
         if now < self._poll_at:
             return False
         self._poll_at = now + self._poll_secs
         return True
 
     def missing(self) -> list[str]:
-        """The paths that are gone, in the order in which they were kept."""
+        """The missing paths, in order of registration."""
         names = {folder: self._store.children(folder) for folder in map(_folder, self._values)}
         gone = frozenset(path for path in self._values if _name(path) not in names[_folder(path)])
         again, self._missed = gone & self._missed, gone
