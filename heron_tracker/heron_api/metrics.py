@@ -12,7 +12,7 @@ from heron_core.validation import choices
 from heron_tracker.envelope import BadRequest, NotFound
 from heron_tracker.heron_api.plans import instance_id, instance_ids
 from heron_tracker.heron_api.query import Timeline
-from heron_tracker.model.history import Point, timelines, totals
+from heron_tracker.model.history import MINUTE_SECS, Point, timelines, totals
 from heron_tracker.model.snapshot import TopologySnapshot
 
 Json = dict[str, Any]
@@ -213,6 +213,22 @@ def chosen(
 def query_timelines(found: Mapping[str, Mapping[int, float]]) -> list[Timeline]:
     """In the form used by the query language."""
     return [Timeline(name, dict(values)) for name, values in found.items()]
+
+
+VALUES_MAX = 1_000_000
+"""Minutes of all instances in one timeline: 23 instances for 30 days, or 231 for three. A million
+takes some seconds and 20 MB."""
+
+
+def check_values(snapshot: TopologySnapshot, component: str, start: int, end: int) -> None:
+    """BadRequest for a timeline of more than VALUES_MAX values."""
+    tasks = len(snapshot.packing.tasks_of.get(component, ()))
+    values = tasks * ((end - start) // MINUTE_SECS)
+    if values > VALUES_MAX:
+        raise BadRequest(
+            f"{tasks} instances of {component} by minutes are {values} values, at most "
+            f"{VALUES_MAX}: use a shorter time"
+        )
 
 
 def check_interval(start: int, end: int, most_secs: int) -> None:

@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from heron_tracker.envelope import BadRequest
+from heron_tracker.model.history import MINUTE_SECS, MONTH_SECS
 
-MINUTE_SECS = 60
 DEPTH_MAX = 20
 """Of nested operators: a person's query has three."""
 CHARACTERS_MAX = 4000
 NODES_MAX = 100
 """Operators and constants in one query."""
-SPAN_SECS_MAX = 3 * 24 * 3600
-"""Of starttime to endtime: the history has no more."""
+SPAN_SECS_MAX = MONTH_SECS
+"""Of starttime to endtime: the length of the history."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from heron_tracker.heron_api.metrics import (
     Wanted,
     check_component,
     check_interval,
+    check_values,
     chosen,
     component_metrics,
     exception_summary,
@@ -208,6 +209,7 @@ def _add_timelines(router: APIRouter, service: Service) -> None:
         """metric -> instance -> minute -> value."""
         check_interval(starttime, endtime, SPAN_SECS_MAX)
         check_component(snapshot, component)
+        check_values(snapshot, component, starttime, endtime)
         points = service.points(snapshot, component, starttime, endtime)
         wanted = Wanted(component, metricname or (), instance or ())
         timelines = {
@@ -234,6 +236,7 @@ def _add_timelines(router: APIRouter, service: Service) -> None:
             component: str, instance: str | None, metric: str, start: int, end: int
         ) -> list[Timeline]:
             check_component(snapshot, component)
+            check_values(snapshot, component, start, end)
             points = service.points(snapshot, component, start, end)
             timelines = timeline_of(snapshot, component, metric, points, start, end)
             wanted = Wanted(component, (metric,), () if instance is None else (instance,))

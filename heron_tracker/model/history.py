@@ -15,6 +15,11 @@ FINE_SECS = 10
 FINE_KEPT_SECS = 3600
 COARSE_SECS = 300
 COARSE_KEPT_SECS = 3 * 24 * 3600
+HOUR_SECS = 3600
+MONTH_SECS = 30 * 24 * 3600
+LEVELS = ((FINE_SECS, FINE_KEPT_SECS), (COARSE_SECS, COARSE_KEPT_SECS), (HOUR_SECS, MONTH_SECS))
+"""Length of points, and seconds for which they are kept: each level is made of the level before.
+A component has 360 + 864 + 720 points."""
 MINUTE_SECS = 60
 """The step of Heron's timelines."""
 
@@ -122,11 +127,12 @@ def rolled_up(points: Sequence[Point], at: int, secs: int) -> list[Point]:
     ]
 
 
-def whole_windows(last: int, at: float) -> list[int]:
-    """The beginnings of the coarse buckets that are over at `at`, after the one at `last`."""
-    over = int(at) // COARSE_SECS * COARSE_SECS
-    first = max(last + COARSE_SECS, over - FINE_KEPT_SECS)
-    return list(range(first, over, COARSE_SECS))
+def whole_windows(last: int, at: float, secs: int, finer_kept_secs: int) -> list[int]:
+    """Beginnings of the buckets of `secs` that are over at `at`, after the bucket at `last`; finer
+    points reach back `finer_kept_secs`."""
+    over = int(at) // secs * secs
+    first = max(last + secs, (over - finer_kept_secs) // secs * secs)
+    return list(range(first, over, secs))
 
 
 Timeline = dict[int, float]

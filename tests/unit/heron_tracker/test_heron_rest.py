@@ -173,6 +173,19 @@ def test_a_timeline_has_a_value_a_minute(asked: Asked) -> None:
         assert of_one == {str(start): 120.0, str(start + 60): 120.0}
 
 
+def test_a_timeline_has_a_limit_of_values(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thirty days of a thousand instances by minutes would be gigabytes."""
+    monkeypatch.setattr("heron_tracker.heron_api.metrics.VALUES_MAX", 1000)
+    times = f"starttime={int(NOW) - 36_000}&endtime={int(NOW)}"
+    for path in (
+        f"metricstimeline?topology=words&component=count&metricname=__capacity&{times}",
+        f"metricsquery?topology=words&query=TS(count,*,__capacity)&{times}",
+    ):
+        answer = asked.get(f"/topologies/{path}")
+        assert answer.status == 400
+        assert "2 instances of count by minutes are 1200 values" in answer.json["message"]
+
+
 def test_a_query_of_herons_language(asked: Asked) -> None:
     query = "DIVIDE(TS(count,*,__execute-count),SUM(TS(count,*,__execute-count)))"
     for route in ("metricsquery", "metrics/query"):
@@ -260,6 +273,7 @@ def test_arguments_that_make_no_sense(asked: Asked) -> None:
         ("/logicalplan", "topology: Field required"),
         ("/metricsquery?topology=words&query=TS(a)&starttime=0&endtime=1", "TS takes component"),
         ("/metricsquery?topology=words&query=1&starttime=9&endtime=1", "starttime is greater"),
+        (f"/metricsquery?topology=words&query=1&starttime=0&endtime={31 * 86400}", "apart"),
         ("/metricsquery?topology=words&query=1&starttime=x&endtime=1", "starttime: "),
     ):
         answer = asked.get(path)

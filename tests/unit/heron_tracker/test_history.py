@@ -14,6 +14,8 @@ from heron_tracker.model.history import (
     COARSE_SECS,
     FINE_KEPT_SECS,
     FINE_SECS,
+    HOUR_SECS,
+    MONTH_SECS,
     Point,
     Recorder,
     rolled_up,
@@ -144,6 +146,29 @@ def test_three_days_are_kept(tmp_path: Path) -> None:
     assert {each.values[4][EMITTED] for each in every if each.secs == COARSE_SECS} == {600.0}
     assert store.points("words-1", "split", 0, end) == []
     assert store.points("words-2", "count", 0, end) == []
+    store.close()
+
+
+def test_thirty_days_are_kept_by_hours(tmp_path: Path) -> None:
+    """Points of a minute come for a day; a service that was away for a day leaves a gap."""
+    path, day = history_file(str(tmp_path), "file:///somewhere"), 24 * HOUR_SECS
+    store = HistoryStore(path)
+    times = [*range(START, START + day, 120), *range(START + 2 * day, START + 3 * day, 120)]
+    for at in times:
+        store.record("words-1", rows((at - START) * 2), float(at))
+    store.close()
+    store = HistoryStore(path)
+    end = START + MONTH_SECS
+    store.record("words-1", rows(0), float(end))
+    store.record("words-1", rows(0), float(end + FINE_SECS))
+    found = store.points("words-1", "count", 0, end)
+    hours = [each for each in found if each.secs == HOUR_SECS]
+    first = START + HOUR_SECS  # the hour before is just over 30 days old
+    expected = [*range(first, START + day, HOUR_SECS)]
+    assert [each.at for each in hours if each.at < START + day] == expected
+    assert {each.secs for each in found if each.at < end} == {HOUR_SECS}, "finer ones are over"
+    counted = timelines(found, EMITTED, first, START + day)
+    assert sum(counted[4].values()) == pytest.approx(2 * (day - HOUR_SECS), rel=0.01)
     store.close()
 
 
