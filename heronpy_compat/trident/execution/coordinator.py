@@ -6,6 +6,7 @@ settled (txid, attempt) to all tasks of the group's spouts: see `fail`
 """
 
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from heron_api.run_store import RunStore
 from heron_api.spout.spout import Spout
 from heron_api.stream import Stream
 from heron_core import config as keys
-from heron_core.errors import ComponentError
+from heron_core.errors import ComponentError, HeronError
 from heronpy_compat.trident.errors import FailedException
 from heronpy_compat.trident.execution.attempt import TransactionAttempt
 from heronpy_compat.trident.execution.carried_plans import carried_plan
@@ -31,6 +32,8 @@ from heronpy_compat.trident.execution.row_output import ATTEMPT_FIELDS
 from heronpy_compat.trident.execution.spout_executors import coordinator_of
 
 BATCHES, COMMITS, SUCCESSES, SETTLED = "batches", "commits", "successes", "settled"
+RECORD_RETRY_SECS = 1.0
+"""Pause before a record is stored again: an absent store costs one counted error per second."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,9 @@ class MasterBatchCoordinator(Spout):
         interval_ms = configured if plan.interval_ms is None else plan.interval_ms
         self._interval_secs = interval_ms / 1000
         self._due = 0.0
+        self._held: deque[Instruction] = deque()
+        """Instructions behind a record that could not be stored, in order. Without acks of their
+        tuples the core gives at most a few for each of the `batches_max` batches."""
         # Records carry the start of the coordinator's process: after a replacement, a suspended
         # process writes under its own start, and those records are ignored.
         self._lives = NumberedRecords(
@@ -132,10 +138,11 @@ class MasterBatchCoordinator(Spout):
         self._parts = [SpoutPart(name, spout, config, context) for name, spout in plan.spouts]
 
     def next_tuple(self) -> None:
-        """Start the next batch when due."""
+        """Start the next batch when due; HeronError while a record cannot be stored."""
         now = time.monotonic()
         if now < self._due:
             return
+        self._perform([])
         for txid in self.core.due():
             if all(part.coordinator.is_finished(txid) for part in self._parts):
                 if not self.core.active:
@@ -152,6 +159,9 @@ class MasterBatchCoordinator(Spout):
         except FailedException as error:
             self.log(f"batch {txid} cannot start yet: {error}", "warn")
             return
+        except HeronError:
+            self._pause()
+            raise
         self._metadata = metadata
         self._perform(self.core.begin(txid))
 
@@ -176,18 +186,40 @@ class MasterBatchCoordinator(Spout):
             part.failed(tup_id.txid)
 
     def _perform(self, instructions: list[Instruction]) -> None:
-        for instruction in instructions:
-            match instruction:
-                case SaveProgress(progress):
-                    self._save(progress)
-                case EmitBatch(attempt):
-                    self._emit_tracked([*attempt, self._metadata], attempt, BATCHES)
-                case EmitCommit(attempt):
-                    self._emit_tracked([*attempt], attempt, COMMITS)
-                case AnnounceSuccess(attempt):
-                    for part in self._parts:
-                        part.success(attempt.txid)
-                    self._emit_tracked([*attempt], attempt, SUCCESSES)
+        """Carry out instructions in order; HeronError if a record cannot be stored.
+
+        The record and all instructions behind it are held then, and carried out by `next_tuple`: a
+        batch in progress without its tuples would neither complete nor fail, and stop the group.
+        After an exception of user code the others go on at the next call."""
+        held = self._held
+        held.extend(instructions)
+        while held:
+            if isinstance(held[0], SaveProgress):
+                self._save_or_pause(held[0].progress)
+            self._carry_out(held.popleft())
+
+    def _save_or_pause(self, progress: BatchProgress) -> None:
+        try:
+            self._save(progress)
+        except HeronError:
+            self._pause()
+            raise
+
+    def _pause(self) -> None:
+        self._due = max(self._due, time.monotonic() + RECORD_RETRY_SECS)
+
+    def _carry_out(self, instruction: Instruction) -> None:
+        match instruction:
+            case SaveProgress():
+                pass  # stored already
+            case EmitBatch(attempt):
+                self._emit_tracked([*attempt, self._metadata], attempt, BATCHES)
+            case EmitCommit(attempt):
+                self._emit_tracked([*attempt], attempt, COMMITS)
+            case AnnounceSuccess(attempt):
+                self._emit_tracked([*attempt], attempt, SUCCESSES)
+                for part in self._parts:
+                    part.success(attempt.txid)
 
     def _emit_tracked(self, values: list[Any], attempt: TransactionAttempt, stream: str) -> None:
         tup_id = MessageId(attempt.txid, stream, attempt)

@@ -61,10 +61,11 @@ class NumberedRecords:
             names.append(name)
 
     def remove(self, number: int) -> None:
-        """Forget the record of a number."""
-        self._values.pop(number, None)
-        for name in self._names.pop(number, ()):
+        """Forget the record of a number; HeronError, and it is kept, if the store refuses."""
+        for name in self._names.get(number, ()):
             self._store.remove(f"{self._folder}/{name}")
+        self._names.pop(number, None)
+        self._values.pop(number, None)
 
     def remove_below(self, number: int) -> None:
         """Forget the records of all lower numbers."""

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from heron_api.run_store import MemoryRunStore
+from heron_core.errors import HeronError
 from heronpy_compat.testing import TopologyTester
 from heronpy_compat.trident import Count, MemoryMapState, StateFactory, TridentTopology
+from heronpy_compat.trident.execution import coordinator
 from heronpy_compat.trident.spouts import TridentSpout
 from tests.unit.heronpy_compat.trident.trident_support import (
     AT_ONCE,
@@ -57,6 +60,28 @@ def break_something(tester: TopologyTester, random: Random) -> None:
         tester.crash(COORDINATOR)
 
 
+@pytest.fixture
+def absent_store(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """The kinds of calls that the store of records refuses, and how often yet."""
+    left = {"write": 0, "remove": 0}
+    monkeypatch.setattr(coordinator, "RECORD_RETRY_SECS", 0.0)
+
+    def refused(kind: str) -> None:
+        original = getattr(MemoryRunStore, kind)
+
+        def call(store: MemoryRunStore, name: str, *record: bytes) -> None:
+            if left[kind]:
+                left[kind] -= 1
+                raise HeronError(f"{name} cannot be written: the test says so")
+            original(store, name, *record)
+
+        monkeypatch.setattr(MemoryRunStore, kind, call)
+
+    refused("write")
+    refused("remove")
+    return left
+
+
 def counts_seen() -> dict[str, Any]:
     return dict(SEEN)
 
@@ -88,3 +113,56 @@ def test_counts_are_exact_whatever_fails(kind: str, seed: int) -> None:
         tester.run_spouts()
         assert counts_seen() == EXPECTED
         assert not tester.component(COORDINATOR)[0].core.active
+
+
+@pytest.mark.parametrize("kind", ["transactional", "opaque"])
+@pytest.mark.parametrize("seed", range(6))
+def test_counts_are_exact_though_records_cannot_be_stored(
+    kind: str, seed: int, absent_store: dict[str, int]
+) -> None:
+    """A store that is away for some calls: records are stored again, and nothing stands still."""
+    SEEN.clear()
+    FailBatches.left.clear()
+    random = Random(seed)
+    make = Opaque if kind == "opaque" else Transactional
+    state = MemoryMapState.transactional() if kind == "transactional" else MemoryMapState.opaque()
+    builder = topology_of(make(*PARTITIONS), state).build("Lines", PENDING)
+    with TopologyTester(builder, order="random", seed=seed) as tester:
+        faults = 0
+        for _ in range(ROUNDS_MAX):
+            if faults < FAULTS_MAX and random.random() < 0.4:
+                absent_store[random.choice(["write", "remove"])] += random.randrange(1, 4)
+                faults += 1
+            tester.run_spouts(calls=1)
+            tester.advance(40)
+            is_back = not any(absent_store.values())
+            if counts_seen() == EXPECTED and faults == FAULTS_MAX and is_back:
+                break
+        assert counts_seen() == EXPECTED
+        tester.run_spouts()
+        tester.advance(80)
+        tester.run_spouts()
+        assert counts_seen() == EXPECTED
+        assert not tester.component(COORDINATOR)[0].core.active
+        errors = [text for name in (COORDINATOR, *BOLTS) for text in map(str, tester.errors(name))]
+        assert all("the test says so" in text for text in errors)
+
+
+def test_a_batch_whose_progress_cannot_be_stored_begins_when_it_can(
+    absent_store: dict[str, int],
+) -> None:
+    SEEN.clear()
+    FailBatches.left.clear()
+    builder = topology_of(Opaque(*PARTITIONS), MemoryMapState.opaque()).build("Lines", PENDING)
+    with TopologyTester(builder) as tester:
+        absent_store["write"] = 3
+        tester.run_spouts(calls=1)
+        tester.run_spouts(calls=1)
+        assert not SEEN, "its tuples come behind its record"
+        for _ in range(ROUNDS_MAX):
+            tester.run_spouts(calls=1)
+            tester.advance(40)
+        assert counts_seen() == EXPECTED
+        errors = [str(each) for each in tester.errors(COORDINATOR)]
+        assert len(errors) == 3
+        assert all("the test says so" in text for text in errors)
