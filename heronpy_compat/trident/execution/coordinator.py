@@ -118,7 +118,7 @@ class MasterBatchCoordinator(Spout):
         interval_ms = configured if plan.interval_ms is None else plan.interval_ms
         self._interval_secs = interval_ms / 1000
         self._due = 0.0
-        self._held: deque[Instruction] = deque()
+        self._pending: deque[Instruction] = deque()
         """Instructions behind a record that could not be stored, in order. Without acks of their
         tuples the core gives at most a few for each of the `batches_max` batches."""
         # Records carry the start of the coordinator's process: after a replacement, a suspended
@@ -188,15 +188,15 @@ class MasterBatchCoordinator(Spout):
     def _perform(self, instructions: list[Instruction]) -> None:
         """Carry out instructions in order; HeronError if a record cannot be stored.
 
-        The record and all instructions behind it are held then, and carried out by `next_tuple`: a
+        The record and all instructions behind it stay pending, for `next_tuple`: a
         batch in progress without its tuples would neither complete nor fail, and stop the group.
         After an exception of user code the others go on at the next call."""
-        held = self._held
-        held.extend(instructions)
-        while held:
-            if isinstance(held[0], SaveProgress):
-                self._save_or_pause(held[0].progress)
-            self._carry_out(held.popleft())
+        pending = self._pending
+        pending.extend(instructions)
+        while pending:
+            if isinstance(pending[0], SaveProgress):
+                self._save_or_pause(pending[0].progress)
+            self._carry_out(pending.popleft())
 
     def _save_or_pause(self, progress: BatchProgress) -> None:
         try:

@@ -62,7 +62,7 @@ def break_something(tester: TopologyTester, random: Random) -> None:
 
 @pytest.fixture
 def absent_store(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """The kinds of calls that the store of records refuses, and how often yet."""
+    """Kinds of calls -> refusals by the store of records yet to come."""
     left = {"write": 0, "remove": 0}
     monkeypatch.setattr(coordinator, "RECORD_RETRY_SECS", 0.0)
 
@@ -103,7 +103,7 @@ def test_counts_are_exact_whatever_fails(kind: str, seed: int) -> None:
                 break_something(tester, random)
                 faults += 1
             tester.run_spouts(calls=1)
-            # A tuple that is lost fails by its time.
+            # A lost tuple fails by its timeout.
             tester.advance(40)
             if counts_seen() == EXPECTED and faults == FAULTS_MAX:
                 break
@@ -120,7 +120,7 @@ def test_counts_are_exact_whatever_fails(kind: str, seed: int) -> None:
 def test_counts_are_exact_though_records_cannot_be_stored(
     kind: str, seed: int, absent_store: dict[str, int]
 ) -> None:
-    """A store that is away for some calls: records are stored again, and nothing stands still."""
+    """An absent store delays records, and batches go on behind the records."""
     SEEN.clear()
     FailBatches.left.clear()
     random = Random(seed)
@@ -158,7 +158,7 @@ def test_a_batch_whose_progress_cannot_be_stored_begins_when_it_can(
         absent_store["write"] = 3
         tester.run_spouts(calls=1)
         tester.run_spouts(calls=1)
-        assert not SEEN, "its tuples come behind its record"
+        assert not SEEN, "tuples of a batch come behind the record"
         for _ in range(ROUNDS_MAX):
             tester.run_spouts(calls=1)
             tester.advance(40)
