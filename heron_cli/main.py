@@ -92,6 +92,7 @@ COMMANDS = {
         "heron_cli.commands.bench",
         "Benchmark this machine: throughput, or recovery from kill -9.",
     ),
+    "sql": ("heron_cli.commands.sql", "Run the queries of a file of SQL over streams of rows."),
     "chaos": (
         "heron_cli.commands.chaos",
         "Kill, stop and slow down processes of a topology, and see it recover.",

@@ -11,6 +11,7 @@ INSTALLS = {
     "deltalake": "heronpy-topologies[delta]",
     "pyiceberg": "heronpy-topologies[iceberg]",
     "psycopg": "heronpy-topologies[postgres]",
+    "sqlglot": "heronpy-topologies[sql]",
 }
 """What to install for the package that a module belongs to."""
 

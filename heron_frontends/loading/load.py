@@ -27,6 +27,7 @@ from heron_frontends.loading.main_block import MAIN, program_arguments, run_main
 from heron_frontends.loading.streamparse_topology import is_streamparse_topology, to_topology_spec
 from heron_frontends.loading.topology_files import (
     FLUX_ENDINGS,
+    SQL_ENDING,
     checked,
     directories,
     folder_of_code,
@@ -88,7 +89,8 @@ def load(request: LoadRequest) -> TopologySpec:
     path = checked(request.file)
     paths = directories(path, request.search_paths)
     put_on_search_path(paths)
-    make = _from_flux if path.endswith(FLUX_ENDINGS) else _from_python
+    make = _from_sql if path.endswith(SQL_ENDING) else _from_python
+    make = _from_flux if path.endswith(FLUX_ENDINGS) else make
     with for_drawing() if request.is_to_draw else nullcontext():
         topology = make(request, path)
     if request.is_to_run:
@@ -113,6 +115,17 @@ def _from_flux(request: LoadRequest, path: str) -> TopologySpec:
 
     with capture_submissions():
         return load_flux(path, request.name, request.properties or {}, request.use_environment)
+
+
+def _from_sql(request: LoadRequest, path: str) -> TopologySpec:
+    # Late: few files need a parser of SQL.
+    from heronpy_compat.sql.programs import sql_program
+    from heronpy_compat.streamlet.config import Config
+    from heronpy_compat.streamlet.runner import Runner
+
+    with capture_submissions(request.options, request.below) as submitted:
+        Runner().run(request.name or stem(path), Config(), sql_program(path))
+    return submitted[0]
 
 
 def _from_python(request: LoadRequest, path: str) -> TopologySpec:

@@ -13,7 +13,7 @@ class LoadRequest:
     """
 
     file: str
-    """A Python file or a Flux file (.yaml, .yml)."""
+    """A Python file, a Flux file (.yaml, .yml) or a file of SQL (.sql)."""
     name: str | None = None
     """Which topology, when the file has several; the file's own choice of a name if None."""
     search_paths: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from heron_api.user_errors import format_error
 from heron_core.errors import TopologyError, UsageError
 
 FLUX_ENDINGS = (".yaml", ".yml")
+SQL_ENDING = ".sql"
 _PYTHON_ENDING = ".py"
 _PROJECT_FILE = "config.json"
 _SOURCES = "src"
@@ -27,10 +28,10 @@ def checked(file: str) -> str:
         raise UsageError(f"{file} is a directory: name the Python file with the topology")
     if not os.path.exists(path):
         raise UsageError(f"{file} does not exist")
-    if not path.endswith((_PYTHON_ENDING, *FLUX_ENDINGS)):
+    if not path.endswith((_PYTHON_ENDING, *FLUX_ENDINGS, SQL_ENDING)):
         raise UsageError(
-            f"{file} is not a Python file: its name must end with .py (or .yaml, if it is a Flux "
-            "file)"
+            f"{file} is not a Python file: its name must end with .py (or .yaml for a Flux "
+            "file, .sql for a file of SQL)"
         )
     return path
 

@@ -163,6 +163,13 @@ class Streamlet:
         """The elements (key, value) by key: values can be reduced, summed and counted."""
         return self._grouped_by_key(self._timed())
 
+    def sql(self, text: str, lag_ms: int = 0, columns: Any = None, tables: Any = None) -> Any:
+        """The rows of a SELECT FROM input, as dicts: `input` are these elements, dicts or tuples of
+        `columns`; an element may be `lag_ms` behind another. `tables` are rows for JOINs."""
+        module = import_module("heronpy_compat.sql.planning")
+        names = None if columns is None else tuple(columns)
+        return module.sql(text, {"input": module.SqlStream(self, names, lag_ms)}, tables)
+
     def with_event_time(
         self,
         timestamp_function: Function,
