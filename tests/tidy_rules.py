@@ -20,6 +20,7 @@ KNOWN_CIRCLES: dict[frozenset[str], str] = {
     ),
     frozenset(
         {
+            "heronpy_compat.sql.planning",
             "heronpy_compat.streamlet.groupedstreamlet",
             "heronpy_compat.streamlet.running",
             "heronpy_compat.streamlet.streamlet",

@@ -8,7 +8,7 @@ from heronpy_compat.sql.errors import SqlError, shown_sql
 from heronpy_compat.sql.expressions import Compiled
 
 
-class Function:
+class SqlAggregate:
     """An aggregate; NULL is never added."""
 
     def create(self) -> Any:
@@ -28,7 +28,7 @@ class Function:
         return so_far
 
 
-class Count(Function):
+class SqlCount(SqlAggregate):
     """Number of values."""
 
     def create(self) -> int:
@@ -44,7 +44,7 @@ class Count(Function):
         return left + right
 
 
-class CountDistinct(Function):
+class SqlCountDistinct(SqlAggregate):
     """Number of different values; the accumulator is a dict with the values as keys."""
 
     def create(self) -> dict[Any, bool]:
@@ -65,7 +65,7 @@ class CountDistinct(Function):
         return len(so_far)
 
 
-class Sum(Function):
+class SqlSum(SqlAggregate):
     """The sum; NULL without values."""
 
     def merge(self, left: Any, right: Any) -> Any:
@@ -73,7 +73,7 @@ class Sum(Function):
         return left + right
 
 
-class Least(Function):
+class SqlLeast(SqlAggregate):
     """The minimum; NULL without values."""
 
     def merge(self, left: Any, right: Any) -> Any:
@@ -81,7 +81,7 @@ class Least(Function):
         return min(left, right)
 
 
-class Greatest(Function):
+class SqlGreatest(SqlAggregate):
     """The maximum; NULL without values."""
 
     def merge(self, left: Any, right: Any) -> Any:
@@ -89,7 +89,7 @@ class Greatest(Function):
         return max(left, right)
 
 
-class Mean(Function):
+class SqlMean(SqlAggregate):
     """The mean as a float; the accumulator is [sum, count]."""
 
     def add(self, so_far: Any, value: Any) -> list[Any]:
@@ -105,15 +105,15 @@ class Mean(Function):
         return None if so_far is None else float(so_far[0] / so_far[1])
 
 
-FUNCTIONS: dict[str, Function] = {
-    "Count": Count(), "Sum": Sum(), "Avg": Mean(), "Min": Least(), "Max": Greatest(),
+FUNCTIONS: dict[str, SqlAggregate] = {
+    "Count": SqlCount(), "Sum": SqlSum(), "Avg": SqlMean(), "Min": SqlLeast(), "Max": SqlGreatest(),
 }  # fmt: skip
 
 
 class WindowAggregates(AggregateBase):
     """All aggregates of a query: an Aggregate of heronpy_compat.windows whose values are rows."""
 
-    def __init__(self, parts: Sequence[tuple[Function, Compiled]]) -> None:
+    def __init__(self, parts: Sequence[tuple[SqlAggregate, Compiled]]) -> None:
         """`parts`: each function, and its argument of a row."""
         self._parts = tuple(parts)
 
@@ -144,7 +144,7 @@ class WindowAggregates(AggregateBase):
         return [function.result(so_far) for (function, _), so_far in pairs]
 
 
-def aggregate_of(node: Any, make: Callable[[Any], Compiled]) -> tuple[Function, Compiled]:
+def aggregate_of(node: Any, make: Callable[[Any], Compiled]) -> tuple[SqlAggregate, Compiled]:
     """The function of a node, and its argument."""
     name, argument = type(node).__name__, node.this
     if type(argument).__name__ == "Star":
@@ -152,7 +152,7 @@ def aggregate_of(node: Any, make: Callable[[Any], Compiled]) -> tuple[Function, 
     if type(argument).__name__ == "Distinct":
         if name != "Count" or len(argument.expressions) != 1:
             raise SqlError(f"DISTINCT is supported in COUNT(DISTINCT x) alone: {shown_sql(node)}")
-        return CountDistinct(), make(argument.expressions[0])
+        return SqlCountDistinct(), make(argument.expressions[0])
     if node.expressions:
         raise SqlError(f"an aggregate takes one argument: {shown_sql(node)}")
     return FUNCTIONS[name], make(argument)

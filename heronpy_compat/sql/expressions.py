@@ -22,9 +22,9 @@ Leaf = Callable[[Any], Compiled | None]
 
 def compiled(node: Any, leaf: Leaf) -> Compiled:
     """A function of a row for a node of sqlglot; SqlError for an unsupported expression."""
-    found = leaf(node)
-    if found is not None:
-        return found
+    result = leaf(node)
+    if result is not None:
+        return result
     make = _MAKERS.get(type(node).__name__)
     if make is None:
         raise SqlError(f"the expression {shown_sql(node)} is not supported")
@@ -76,8 +76,8 @@ def _unary(function: Callable[[Any], Any]) -> Callable[[Any, Make], Compiled]:
         inner = make(node.this)
 
         def value(row: Row) -> Any:
-            found = inner(row)
-            return None if found is None else function(found)
+            result = inner(row)
+            return None if result is None else function(result)
 
         return value
 
@@ -125,10 +125,10 @@ def _between(node: Any, make: Make) -> Compiled:
     inner, low, high = (make(node.args[name]) for name in ("this", "low", "high"))
 
     def value(row: Row) -> bool | None:
-        found, least, most = inner(row), low(row), high(row)
-        if found is None or least is None or most is None:
+        result, least, most = inner(row), low(row), high(row)
+        if result is None or least is None or most is None:
             return None
-        return bool(least <= found <= most)
+        return bool(least <= result <= most)
 
     return value
 
@@ -139,11 +139,11 @@ def _in(node: Any, make: Make) -> Compiled:
     inner, members = make(node.this), [make(each) for each in node.expressions]
 
     def value(row: Row) -> bool | None:
-        found = inner(row)
+        result = inner(row)
         values = [member(row) for member in members]
-        if found is None:
+        if result is None:
             return None
-        if found in values:
+        if result in values:
             return True
         return None if None in values else False
 
@@ -154,13 +154,13 @@ def _like(node: Any, make: Make) -> Compiled:
     inner, pattern = make(node.this), node.expression
     if type(pattern).__name__ != "Literal" or not pattern.is_string:
         raise SqlError(f"the pattern of LIKE must be a text: {shown_sql(node)}")
-    parts = [".*" if each == "%" else "." if each == "_" else re.escape(each)
-             for each in pattern.this]  # fmt: skip
+    parts = [".*" if char == "%" else "." if char == "_" else re.escape(char)
+             for char in pattern.this]  # fmt: skip
     matches = re.compile("".join(parts), re.DOTALL).fullmatch
 
     def value(row: Row) -> bool | None:
-        found = inner(row)
-        return None if found is None else matches(found) is not None
+        result = inner(row)
+        return None if result is None else matches(result) is not None
 
     return value
 
@@ -173,10 +173,10 @@ def _case(node: Any, make: Make) -> Compiled:
 
     def value(row: Row) -> Any:
         wanted = True if subject is None else subject(row)
-        for condition, result in branches:
-            found = condition(row)
-            if found is not None and found == wanted:
-                return result(row)
+        for condition, branch in branches:
+            tested = condition(row)
+            if tested is not None and tested == wanted:
+                return branch(row)
         return otherwise(row)
 
     return value
@@ -191,15 +191,15 @@ def _if(node: Any, make: Make) -> Compiled:
 
 def _coalesce(node: Any, make: Make) -> Compiled:
     values = [make(each) for each in (node.this, *node.expressions)]
-    return lambda row: next((found for each in values if (found := each(row)) is not None), None)
+    return lambda row: next((result for each in values if (result := each(row)) is not None), None)
 
 
 def _concat(node: Any, make: Make) -> Compiled:
     values = [make(each) for each in node.expressions]
 
     def value(row: Row) -> str | None:
-        found = [each(row) for each in values]
-        return None if None in found else "".join(map(_text, found))
+        result = [each(row) for each in values]
+        return None if None in result else "".join(map(_text, result))
 
     return value
 
@@ -209,12 +209,12 @@ def _round(node: Any, make: Make) -> Compiled:
     if digits is not None and type(digits).__name__ != "Literal":
         raise SqlError(f"the digits of ROUND must be a number: {shown_sql(node)}")
     number = 0 if digits is None else int(digits.this)
-    return _unary(lambda found: _rounded(found, number))(node, make)
+    return _unary(lambda result: _rounded(result, number))(node, make)
 
 
-def _rounded(found: Any, digits: int) -> Any:
-    exact = Decimal(str(found)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
-    return type(found)(exact)
+def _rounded(result: Any, digits: int) -> Any:
+    exact = Decimal(str(result)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    return type(result)(exact)
 
 
 def _substring(node: Any, make: Make) -> Compiled:
@@ -222,12 +222,12 @@ def _substring(node: Any, make: Make) -> Compiled:
     length = None if node.args.get("length") is None else make(node.args["length"])
 
     def value(row: Row) -> str | None:
-        found, first = inner(row), start(row)
+        result, first = inner(row), start(row)
         size = None if length is None else length(row)
-        if found is None or first is None or (length is not None and size is None):
+        if result is None or first is None or (length is not None and size is None):
             return None
-        begin = first - 1 if first > 0 else max(len(found) + first, 0) if first < 0 else 0
-        return str(found[begin:] if size is None else found[begin : begin + max(size, 0)])
+        begin = first - 1 if first > 0 else max(len(result) + first, 0) if first < 0 else 0
+        return str(result[begin:] if size is None else result[begin : begin + max(size, 0)])
 
     return value
 

@@ -40,14 +40,14 @@ def plan_join(join: Joined, scope: SourceScope) -> JoinPlan:
     """The parts of ON; SqlError without equal columns."""
     right, right_scope = len(scope.sources) - 1, SourceScope(scope.sources[-1:])
     left_keys, right_keys, residual, times = [], [], [], None
-    for each in join.conditions:
-        if (pair := _equal(each, scope, right)) is not None:
+    for condition in join.conditions:
+        if (pair := _equal(condition, scope, right)) is not None:
             left_keys.append(scope.compiled(pair[0]))
             right_keys.append(right_scope.compiled(pair[1]))
-        elif type(each).__name__ == "Between" and _has_interval(each):
-            times = _times(each, scope, right)
+        elif type(condition).__name__ == "Between" and _has_interval(condition):
+            times = _times(condition, scope, right)
         else:
-            residual.append(scope.compiled(each))
+            residual.append(scope.compiled(condition))
     if not left_keys:
         raise SqlError(f"JOIN {join.source.name} needs a column equal to a column before it in ON")
     return JoinPlan(tuple(left_keys), tuple(right_keys), times, tuple(residual))
@@ -112,23 +112,23 @@ def all_true(conditions: Sequence[Compiled]) -> Callable[[Row], bool]:
     return lambda row: all(part(row) is True for part in parts)
 
 
-def looked_up(
+def joined_with_table(
     plan: JoinPlan, rows: Sequence[dict[str, Any]], columns: Sequence[str], is_left: bool
 ) -> Callable[[Row], list[Row]]:
     """A function that joins a row with those of a table."""
     left_key, right_key = key_of_row(plan.left_keys), key_of_row(plan.right_keys)
     is_match = all_true(plan.residual)
     partners: dict[Any, list[Row]] = {}
-    for each in rows:
-        key = right_key((each,))
+    for table_row in rows:
+        key = right_key((table_row,))
         if None not in key:
-            partners.setdefault(key, []).append((each,))
+            partners.setdefault(key, []).append((table_row,))
     missing = (dict.fromkeys(columns),)
 
     def joined(row: Row) -> list[Row]:
         pairs = (row + partner for partner in partners.get(left_key(row), ()))
-        found = list(filter(is_match, pairs))
-        return [row + missing] if is_left and not found else found
+        result = list(filter(is_match, pairs))
+        return [row + missing] if is_left and not result else result
 
     return joined
 

@@ -23,12 +23,12 @@ from heronpy_compat.sql.joins import (
     both,
     has_key,
     is_interval,
+    joined_with_table,
     key_of_row,
-    looked_up,
     plan_join,
     second,
 )
-from heronpy_compat.sql.queries import Joined, Query, TimeWindowCall, query_of
+from heronpy_compat.sql.queries import Joined, SelectQuery, TimeWindowCall, query_of
 from heronpy_compat.sql.rows import (
     MILLISECONDS,
     Columns,
@@ -39,6 +39,8 @@ from heronpy_compat.sql.rows import (
     time_ms_of,
 )
 from heronpy_compat.streamlet.streamlet import Streamlet
+
+TOUCHING_MS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +109,10 @@ def sql(
     line, for a syntax error, an unknown name and a clause that is not supported.
     """
     named = {
-        name: each if isinstance(each, SqlStream) else SqlStream(each)
-        for name, each in streams.items()
+        name: stream if isinstance(stream, SqlStream) else SqlStream(stream)
+        for name, stream in streams.items()
     }
-    kept = {name: table_of(name, each) for name, each in (tables or {}).items()}
+    kept = {name: table_of(name, stream) for name, stream in (tables or {}).items()}
     return planned(query_of(text), GivenSources(named, kept))
 
 
@@ -126,7 +128,7 @@ def table_of(name: str, given: Any) -> SqlTable:
     return SqlTable(rows, tuple(dict.fromkeys(key for row in rows for key in row)))
 
 
-def planned(query: Query, catalog: Catalog) -> Streamlet:
+def planned(query: SelectQuery, catalog: Catalog) -> Streamlet:
     """The stages of a query."""
     plan = _Plan(query, catalog)
     for join in query.joins:
@@ -141,7 +143,7 @@ def planned(query: Query, catalog: Catalog) -> Streamlet:
 class _Plan:
     """The stages so far, and the columns of their rows."""
 
-    def __init__(self, query: Query, catalog: Catalog) -> None:
+    def __init__(self, query: SelectQuery, catalog: Catalog) -> None:
         self._query, self._catalog = query, catalog
         source = catalog.stream(query.source.name)
         self.scope = SourceScope([Named(query.source.alias, source.columns)])
@@ -168,7 +170,8 @@ class _Plan:
         parts = [aggregate_of(each, self.scope.compiled) for each in query.aggregates]
         grouped = timed.key_by(key_of_row(keys)) if keys else timed
         results = grouped.window(_assigner(window)).aggregate(WindowAggregates(parts))
-        rows: Streamlet = results.map(_window_row if keys else _window_row_of_all)
+        is_session = window.name == "session_window"
+        rows: Streamlet = results.map(_window_row(bool(keys), TOUCHING_MS if is_session else 0))
         if query.having is not None:
             rows = rows.filter(all_true([scope.compiled(query.having, knows_aliases=True)]))
         return rows.map(_projection(query, scope.compiled))
@@ -177,7 +180,9 @@ class _Plan:
         table = self._catalog.table(join.source.name)
         self._add(join, table.columns)
         plan = plan_join(join, self.scope)
-        self.rows = self.rows.flat_map(looked_up(plan, table.rows, table.columns, join.is_left))
+        self.rows = self.rows.flat_map(
+            joined_with_table(plan, table.rows, table.columns, join.is_left)
+        )
 
     def _join_stream(self, join: Joined) -> None:
         if join.is_left:
@@ -216,14 +221,15 @@ def _keyed(
 
 def _assigner(window: TimeWindowCall) -> Any:
     if window.name == "session_window":
-        return Session(window.length_ms)
+        # As Spark's, a session goes on where the gap is exactly so long; the row leaves it out.
+        return Session(window.length_ms + TOUCHING_MS)
     if window.slide_ms is None:
         return Tumbling(window.length_ms)
     return Sliding(window.length_ms, window.slide_ms)
 
 
 def _projection(
-    query: Query, compile_item: Callable[[Any], Compiled]
+    query: SelectQuery, compile_item: Callable[[Any], Compiled]
 ) -> Callable[[Any], dict[str, Any]]:
     if not query.items:
         if query.joins:
@@ -233,18 +239,15 @@ def _projection(
     return lambda row: {name: part(row) for name, part in parts}
 
 
-def _window_row(element: Any) -> tuple[Any, ...]:
-    keyed, values = element
-    return (*keyed.key, *_bounds(keyed.window), *values)
+def _window_row(has_keys: bool, touching_ms: int) -> Callable[[Any], tuple[Any, ...]]:
+    def row(element: Any) -> tuple[Any, ...]:
+        window, values = element
+        keys = window.key if has_keys else ()
+        bounds = window.window if has_keys else window
+        end_secs = bounds.end_time - touching_ms / MILLISECONDS
+        return (*keys, _time(bounds.start_time), _time(end_secs), *values)
 
-
-def _window_row_of_all(element: Any) -> tuple[Any, ...]:
-    window, values = element
-    return (*_bounds(window), *values)
-
-
-def _bounds(window: Any) -> tuple[datetime, datetime]:
-    return _time(window.start_time), _time(window.end_time)
+    return row
 
 
 def _time(secs: float) -> datetime:

@@ -31,7 +31,7 @@ OPTIONS = ("path", "lag")
 
 
 @dataclass(frozen=True, slots=True)
-class FileTable:
+class SqlFile:
     """A CREATE TABLE."""
 
     name: str
@@ -50,7 +50,7 @@ class FileTable:
 class FileRows(Generator):
     """Rows of a file as read, from the first partition; the position is the number of rows."""
 
-    def __init__(self, table: FileTable) -> None:
+    def __init__(self, table: SqlFile) -> None:
         self._table = table
         self._rows: Iterator[Any] = iter(())
         self._position = 0
@@ -78,7 +78,7 @@ class FileRows(Generator):
             next(self._rows, None)
 
 
-def raw_rows(table: FileTable) -> Iterator[Any]:
+def raw_rows(table: SqlFile) -> Iterator[Any]:
     """Rows of a file: lines of JSON as texts, rows of CSV as dicts of texts."""
     with open(table.path, encoding="utf-8", newline="") as file:
         if table.form == CSV:
@@ -87,7 +87,7 @@ def raw_rows(table: FileTable) -> Iterator[Any]:
             yield from filter(str.strip, file)
 
 
-def typed_row(table: FileTable) -> Callable[[Any], dict[str, Any]]:
+def typed_row(table: SqlFile) -> Callable[[Any], dict[str, Any]]:
     """A function of a raw row: the declared columns in their types; a missing column is NULL.
 
     ComponentError for a row that is not JSON or has a value of another type: the row fails, and is
@@ -95,23 +95,23 @@ def typed_row(table: FileTable) -> Callable[[Any], dict[str, Any]]:
     """
 
     def row(raw: Any) -> dict[str, Any]:
-        found = _parsed(raw, table) if isinstance(raw, str) else raw
-        return {name: _typed(found.get(name), kind, name, table) for name, kind in table.types}
+        result = _parsed(raw, table) if isinstance(raw, str) else raw
+        return {name: _typed(result.get(name), kind, name, table) for name, kind in table.types}
 
     return row
 
 
-def _parsed(line: str, table: FileTable) -> dict[str, Any]:
+def _parsed(line: str, table: SqlFile) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        result = json.loads(line)
     except ValueError as error:
         raise ComponentError(f"{table.path}: not a line of JSON ({error}): {line!r:.80}") from None
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         raise ComponentError(f"{table.path}: not an object of JSON: {line!r:.80}")
-    return found
+    return result
 
 
-def _typed(value: Any, kind: str, name: str, table: FileTable) -> Any:
+def _typed(value: Any, kind: str, name: str, table: SqlFile) -> Any:
     if value is None or (value == "" and table.form == CSV):
         return None
     try:
@@ -130,8 +130,8 @@ def _boolean(value: Any) -> bool:
 
 
 def _timestamp(value: Any) -> datetime:
-    found = datetime.fromisoformat(value)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+    result = datetime.fromisoformat(value)
+    return result.replace(tzinfo=UTC) if result.tzinfo is None else result.astimezone(UTC)
 
 
 TYPES: dict[str, Callable[[Any], Any]] = {
@@ -144,7 +144,7 @@ TYPES: dict[str, Callable[[Any], Any]] = {
 class FileCatalog:
     """The tables of a file as sources of its queries."""
 
-    def __init__(self, tables: dict[str, FileTable], builder: Builder) -> None:
+    def __init__(self, tables: dict[str, SqlFile], builder: Builder) -> None:
         self._tables, self._builder = tables, builder
 
     def stream(self, name: str) -> SqlStream:
@@ -162,7 +162,7 @@ class FileCatalog:
             raise SqlError(str(error)) from None
         return SqlTable(rows, table.columns)
 
-    def _table(self, name: str) -> FileTable:
+    def _table(self, name: str) -> SqlFile:
         if name not in self._tables:
             raise SqlError(f"no table is called {name}; {choices('tables', name, self._tables)}")
         return self._tables[name]
@@ -179,16 +179,16 @@ def sql_program(path: str) -> Builder:
 
 
 def _built(text: str, path: str) -> Builder:
-    found = statements(text)
+    result = statements(text)
     builder, tables, queries = Builder(), {}, []
-    for each in found:
-        if type(each).__name__ == "Create":
-            table = _file_table(each, os.path.dirname(os.path.abspath(path)))
+    for statement in result:
+        if type(statement).__name__ == "Create":
+            table = _file_table(statement, os.path.dirname(os.path.abspath(path)))
             if table.name in tables:
                 raise SqlError(f"two tables are called {table.name}")
             tables[table.name] = table
         else:
-            queries.append(checked_query(each))
+            queries.append(checked_query(statement))
     if not queries:
         raise SqlError("a SELECT is missing")
     catalog = FileCatalog(tables, builder)
@@ -206,7 +206,7 @@ def _shown(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def _file_table(create: Any, folder: str) -> FileTable:
+def _file_table(create: Any, folder: str) -> SqlFile:
     name = getattr(create.this.this, "name", "")
     if create.args.get("kind") != "TABLE" or type(create.this).__name__ != "Schema":
         raise SqlError(f"CREATE TABLE name (column TYPE, …) is expected: {shown_sql(create)}")
@@ -219,19 +219,21 @@ def _file_table(create: Any, folder: str) -> FileTable:
     if not os.path.isfile(path):
         raise SqlError(f"the table {name} needs OPTIONS (path '…') of a file: {path} is not a file")
     lag_ms = span_ms(options["lag"], f"the lag of {name}") if "lag" in options else 0
-    return FileTable(name, tuple(map(_column, create.this.expressions)), form, path, lag_ms)
+    return SqlFile(name, tuple(map(_column, create.this.expressions)), form, path, lag_ms)
 
 
 def _properties(create: Any) -> tuple[str, dict[str, str]]:
     form, options = "", {}
     properties = create.args.get("properties")
-    for each in properties.expressions if properties is not None else ():
-        if type(each).__name__ == "FileFormatProperty":
-            form = each.this.name.lower()
-        elif type(each).__name__ == "OptionsProperty":
-            options = {option.this.name: option.args["value"].name for option in each.expressions}
+    for property_node in properties.expressions if properties is not None else ():
+        if type(property_node).__name__ == "FileFormatProperty":
+            form = property_node.this.name.lower()
+        elif type(property_node).__name__ == "OptionsProperty":
+            options = {
+                option.this.name: option.args["value"].name for option in property_node.expressions
+            }
         else:
-            raise SqlError(f"CREATE TABLE with {shown_sql(each)} is not supported")
+            raise SqlError(f"CREATE TABLE with {shown_sql(property_node)} is not supported")
     return form, options
 
 

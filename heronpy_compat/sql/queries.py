@@ -25,7 +25,7 @@ UNITS_MS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceName:
     """A name behind FROM or JOIN, and its alias."""
 
     name: str
@@ -36,7 +36,7 @@ class Source:
 class Joined:
     """A JOIN: conditions are the parts of ON."""
 
-    source: Source
+    source: SourceName
     is_left: bool
     conditions: tuple[Any, ...]
 
@@ -52,12 +52,12 @@ class TimeWindowCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class SelectQuery:
     """A SELECT."""
 
     items: tuple[tuple[str, Any], ...]
     """(name, expression); empty for *."""
-    source: Source
+    source: SourceName
     joins: tuple[Joined, ...]
     where: Any
     keys: tuple[Any, ...]
@@ -86,15 +86,15 @@ def _dialect() -> Any:
     return type("StreamSql", (spark,), {"Tokenizer": tokenizer})
 
 
-def query_of(text: str) -> Query:
+def query_of(text: str) -> SelectQuery:
     """The only statement of a text, a SELECT."""
-    found = statements(text)
-    if len(found) != 1:
-        raise SqlError(f"a query is one SELECT, but the text has {len(found)} statements")
-    return checked_query(found[0])
+    result = statements(text)
+    if len(result) != 1:
+        raise SqlError(f"a query is one SELECT, but the text has {len(result)} statements")
+    return checked_query(result[0])
 
 
-def checked_query(select: Any) -> Query:
+def checked_query(select: Any) -> SelectQuery:
     """The parts of a SELECT; SqlError for a clause that is not supported."""
     kind = type(select).__name__
     if kind != "Select":
@@ -116,7 +116,7 @@ def checked_query(select: Any) -> Query:
     where, having = select.args.get("where"), select.args.get("having")
     if having is not None and window is None:
         raise SqlError("HAVING needs GROUP BY window(…) or session_window(…)")
-    return Query(
+    return SelectQuery(
         _items(select.expressions), _source(select.args["from_"].this),
         tuple(map(_joined, select.args.get("joins") or ())),
         None if where is None else where.this, keys, window,
@@ -150,10 +150,10 @@ def _name_of(item: Any) -> str:
     return str(item.alias_or_name or shown_sql(item))
 
 
-def _source(table: Any) -> Source:
+def _source(table: Any) -> SourceName:
     if type(table).__name__ != "Table" or table.args.get("db"):
         raise SqlError(f"FROM takes the name of a stream or a table, not {shown_sql(table)}")
-    return Source(table.name, table.alias_or_name)
+    return SourceName(table.name, table.alias_or_name)
 
 
 def _joined(join: Any) -> Joined:
@@ -234,11 +234,11 @@ def _in_ms(number: str, unit: str, where: str) -> int:
 
 
 def _aggregates_of(select: Any) -> Iterator[Any]:
-    places = [*select.expressions]
+    parts = [*select.expressions]
     if select.args.get("having") is not None:
-        places.append(select.args["having"])
-    for place in places:
-        for node in place.walk():
+        parts.append(select.args["having"])
+    for part in parts:
+        for node in part.walk():
             if type(node).__name__ in AGGREGATES:
                 yield node
 

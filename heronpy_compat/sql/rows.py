@@ -13,7 +13,7 @@ from heron_core.errors import ComponentError
 from heron_core.validation import choices
 from heronpy_compat.sql.errors import SqlError, shown_sql
 from heronpy_compat.sql.expressions import Compiled, Row, compiled
-from heronpy_compat.sql.queries import AGGREGATES, Query, is_window
+from heronpy_compat.sql.queries import AGGREGATES, SelectQuery, is_window
 
 MILLISECONDS = 1000
 Columns = tuple[str, ...] | None
@@ -53,8 +53,8 @@ class SourceScope:
             return names.index(column.table)
         if len(names) == 1:
             return 0
-        having = [index for index, each in enumerate(self.sources)
-                  if column.name in (each.columns or ())]  # fmt: skip
+        having = [index for index, named in enumerate(self.sources)
+                  if column.name in (named.columns or ())]  # fmt: skip
         if len(having) != 1:
             tried = " or ".join(f"{name}.{column.name}" for name in names)
             raise SqlError(f"the column {column.name} needs its source: {tried}")
@@ -90,11 +90,11 @@ def _undeclared(index: int, name: str) -> Compiled:
 class GroupScope:
     """Columns of the row of a window."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: SelectQuery) -> None:
         assert query.window is not None
         self._query, self._window = query, query.window.name
         parts = [*query.keys, "start", "end", *query.aggregates]
-        self._places = {_text(part): place for place, part in enumerate(parts)}
+        self._columns = {_text(part): index for index, part in enumerate(parts)}
         self._aliases = dict(query.items)
 
     def compiled(self, node: Any, knows_aliases: bool = False) -> Compiled:
@@ -104,10 +104,10 @@ class GroupScope:
     def _leaf(self, node: Any, knows_aliases: bool) -> Compiled | None:
         is_column = type(node).__name__ == "Column"
         if is_column and node.table == self._window and node.name in ("start", "end"):
-            return _place(self._places[node.name])
-        place = self._places.get(_text(node))
-        if place is not None:
-            return _place(place)
+            return _value_at(self._columns[node.name])
+        index = self._columns.get(_text(node))
+        if index is not None:
+            return _value_at(index)
         if not is_column:
             return None
         if knows_aliases and node.name in self._aliases:
@@ -122,7 +122,7 @@ def _text(part: Any) -> str:
     return part if isinstance(part, str) else f"({part.sql()})"
 
 
-def _place(index: int) -> Compiled:
+def _value_at(index: int) -> Compiled:
     return lambda row: row[index]
 
 
@@ -148,14 +148,14 @@ def time_ms_of(time: Compiled, name: str) -> Compiled:
     number of milliseconds."""
 
     def time_ms(row: Row) -> int:
-        found = time(row)
-        if isinstance(found, str):
-            found = datetime.fromisoformat(found)
-        if isinstance(found, datetime):
-            zoned = found.replace(tzinfo=UTC) if found.tzinfo is None else found
+        result = time(row)
+        if isinstance(result, str):
+            result = datetime.fromisoformat(result)
+        if isinstance(result, datetime):
+            zoned = result.reindex(tzinfo=UTC) if result.tzinfo is None else result
             return round(zoned.timestamp() * MILLISECONDS)
-        if type(found) is int:
-            return found
-        raise ComponentError(f"SQL: the time {name} is a timestamp or milliseconds, not {found!r}")
+        if type(result) is int:
+            return result
+        raise ComponentError(f"SQL: the time {name} is a timestamp or milliseconds, not {result!r}")
 
     return time_ms

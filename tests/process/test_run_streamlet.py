@@ -1,6 +1,11 @@
 """Topologies of streamlets, run as a user runs them: FILE has a main that calls Runner().run."""
 
+import json
 from collections import Counter
+from datetime import datetime
+from typing import Any
+
+import pytest
 
 from heron_cli.loading import load_in_child
 from tests.process.process_support import EXAMPLES, TOPOLOGIES, Place
@@ -50,7 +55,7 @@ def test_running_values_of_a_collection(place: Place) -> None:
 
 
 def test_words_are_tracked_from_their_initial_states(place: Place) -> None:
-    """Spark's program of the example: the highest count of a word, which its last element shows."""
+    """The program is Spark's: the last element of a word has the highest count."""
     finished = place.heronpy("run", EXAMPLES / "streamlets" / "track_state.py").succeeded()
     newest: Counter[str] = Counter()
     for line in printed(finished.out):
@@ -59,6 +64,33 @@ def test_words_are_tracked_from_their_initial_states(place: Place) -> None:
     assert newest == {
         "to": 104, "be": 3, "or": 1, "not": 1, "that": 1, "is": 2, "the": 1, "question": 8, "do": 1,
     }  # fmt: skip
+
+
+def test_the_queries_of_a_file_print_their_rows(place: Place) -> None:
+    """Each click with a price is in one window of its advertisement; sales follow their clicks."""
+    pytest.importorskip("sqlglot")
+    finished = place.heronpy("sql", EXAMPLES / "sql" / "clicks.sql").succeeded()
+    rows = [json.loads(line) for line in printed(finished.out)]
+    clicks, sales = (
+        [json.loads(line) for line in (EXAMPLES / "sql" / name).read_text().splitlines()]
+        for name in ("clicks.json", "sales.json")
+    )
+    priced = [each["price"] for each in clicks if each["price"] is not None]
+    windows = [each for each in rows if "since" in each]
+    assert sum(each["clicks"] for each in windows) == len(priced)
+    assert sum(each["paid"] for each in windows) == sum(priced)
+    pairs = [
+        (click["ad"], click["at"], sale["amount"])
+        for click in clicks
+        for sale in sales
+        if click["ad"] == sale["ad"] and 0 <= _secs(sale) - _secs(click) <= 5
+    ]
+    found = [(row["sold"], row["clicked"][:19], row["amount"]) for row in rows if "sold" in row]
+    assert Counter(found) == Counter(pairs)
+
+
+def _secs(row: dict[str, Any]) -> float:
+    return datetime.fromisoformat(row["at"]).timestamp()
 
 
 def test_the_loader_gives_the_topology_without_opening_its_functions() -> None:

@@ -15,7 +15,7 @@ from heronpy_compat.sql import SqlStream, sql
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.testing import TopologyTester
 
-BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
+BEGIN = datetime(2023, 3, 1, 12, tzinfo=UTC)
 LAG_MS = 60_000
 CLICK = "ad string, at timestamp, price bigint, part double"
 SALE = "ad string, at timestamp, amount bigint"
