@@ -11,7 +11,7 @@ SELECT            map: the element of a row, a dict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from heron_core.algorithms.event_windows.assigners import Session, Sliding, Tumbling
 from heron_core.validation import choices
@@ -41,6 +41,7 @@ from heronpy_compat.sql.rows import (
 from heronpy_compat.streamlet.streamlet import Streamlet
 
 TOUCHING_MS = 1
+Source = TypeVar("Source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class GivenSources:
         return _chosen("tables", name, self.tables)
 
 
-def _chosen(what: str, name: str, given: Mapping[str, Any]) -> Any:
+def _chosen(what: str, name: str, given: Mapping[str, Source]) -> Source:
     if name not in given:
         raise SqlError(f"{what} have no {name}; {choices(what, name, given)}")
     return given[name]

@@ -152,7 +152,7 @@ def time_ms_of(time: Compiled, name: str) -> Compiled:
         if isinstance(result, str):
             result = datetime.fromisoformat(result)
         if isinstance(result, datetime):
-            zoned = result.reindex(tzinfo=UTC) if result.tzinfo is None else result
+            zoned = result.replace(tzinfo=UTC) if result.tzinfo is None else result
             return round(zoned.timestamp() * MILLISECONDS)
         if type(result) is int:
             return result

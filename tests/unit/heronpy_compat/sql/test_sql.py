@@ -16,12 +16,18 @@ from heronpy_compat.testing import TopologyTester
 from tests.unit.heronpy_compat.sql.sql_support import APART, queried, rows_of, running
 from tests.unit.heronpy_compat.streamlet.streamlet_support import nothing
 
-CLICKS = [
+CLICKS: list[dict[str, Any]] = [
     {"ad": "abc"[number % 3], "at": 1000 * (number - number % 4), "price": number, "gift": None}
     for number in range(60)
 ]
-SALES = [{"ad": "abc"[number % 3], "at": 3500 * number, "amount": number} for number in range(15)]
-ADS = [{"ad": "a", "name": "Apples"}, {"ad": "b", "name": "Bees"}, {"ad": None, "name": "None"}]
+SALES: list[dict[str, Any]] = [
+    {"ad": "abc"[number % 3], "at": 3500 * number, "amount": number} for number in range(15)
+]
+ADS: list[dict[str, Any]] = [
+    {"ad": "a", "name": "Apples"},
+    {"ad": "b", "name": "Bees"},
+    {"ad": None, "name": "None"},
+]
 EXACT = {"topology.reliability.mode": "EFFECTIVELY_ONCE"}
 
 
@@ -98,6 +104,16 @@ def test_windows_of_each_key_have_their_aggregates() -> None:
                 }
             )  # fmt: skip
     assert sorted(found, key=lambda row: (row["ad"], row["since"])) == expected
+
+
+@pytest.mark.parametrize(
+    "time",
+    [1000, datetime(1970, 1, 1, 0, 0, 1), at(1000), "1970-01-01T01:00:01+01:00"],  # noqa: DTZ001
+)
+def test_a_time_is_a_timestamp_a_text_or_milliseconds(time: Any) -> None:
+    """UTC without a zone."""
+    text = "SELECT window.start AS since FROM clicks GROUP BY window(at, '1 second')"
+    assert queried(text, {"clicks": [{"at": time}]}) == [{"since": at(1000)}]
 
 
 def test_windows_slide_and_groups_are_chosen_by_having() -> None:
