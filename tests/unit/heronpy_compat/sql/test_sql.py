@@ -108,7 +108,7 @@ def test_windows_of_each_key_have_their_aggregates() -> None:
 
 @pytest.mark.parametrize(
     "time",
-    [1000, datetime(1970, 1, 1, 0, 0, 1), at(1000), "1970-01-01T01:00:01+01:00"],  # noqa: DTZ001
+    [1000, datetime(1970, 1, 1, 0, 0, 1), at(1000), "1970-01-01T01:00:01+01:00"],
 )
 def test_a_time_is_a_timestamp_a_text_or_milliseconds(time: Any) -> None:
     """UTC without a zone."""
