@@ -263,7 +263,7 @@ class DataPlane:
             self._results.failed(head.destination, decode_roots(head, frames))
 
     def _stray_acks(self, out: Out) -> None:
-        """Acks among `packets` without a fast route: for other stream managers where
+        """Acks of several spouts without a fast route: for other stream managers where
         back-pressure drops; all others are for unknown or removed spouts."""
         state, elsewhere = self._state, dict[int, list[int]]()
         numbers = iter(state.forwarder.strays)
