@@ -14,7 +14,8 @@ from typing import Any
 import click
 
 from heron_cli.operations import ClusterContainers, ShownOperation, follow
-from heron_cli.running_topology import RunningTopology
+from heron_cli.running_topology import RunningTopology, tell_action
+from heron_core.action_text import action_text
 from heron_core.errors import HeronError
 from heron_core.operations import Operation, OperationKind, OperationState
 from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
@@ -144,6 +145,7 @@ def cancel_on_cluster(topology: RunningTopology, cluster: SelfRunning) -> None:
     """Cancel the update under way, and wait until all is as before; HeronError if none is."""
     who, requests = str(requester()), TopologyRequests(topology.store, topology.name)
     is_under_way = (update := topology.client.stats().update) is not None and update.under_way
+    tell_action(topology, action_text(OperationKind.CANCEL, {}))
     if not is_under_way and take_up_update(topology, cluster):
         return  # the master does not know the update
     follow(steps_on(topology, cluster).cancel_update(who))
@@ -182,6 +184,7 @@ def _carry_out(
     number = requests.ask(kind, arguments)
     request = requests.get(number)
     assert request is not None
+    tell_action(topology, action_text(kind, arguments))
     _follow(topology, cluster, number, request, claim, rest)
 
 
@@ -209,6 +212,7 @@ def _follow(
         shown.clear()
     requests.forget_old()
     if request.state is OperationState.FAILED:
+        tell_action(topology, f"{request.kind} failed: {request.reason}")
         raise HeronError(request.reason)
 
 

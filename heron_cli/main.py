@@ -16,6 +16,10 @@ COMMANDS = {
     ),
     "list": ("heron_cli.commands.list_topologies", "List the running topologies."),
     "stats": ("heron_cli.commands.stats", "Show the metrics of a topology."),
+    "events": (
+        "heron_cli.commands.events",
+        "Show the events of a topology: crashes, pauses, and who asked for what.",
+    ),
     "tail": ("heron_cli.commands.tail", "Show the logs of a topology's processes."),
     "sample": (
         "heron_cli.commands.sample",

@@ -7,7 +7,7 @@ NEXT_STATES.
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
@@ -65,15 +65,42 @@ AT, BEGUN = "at", "begun"
 arrival of the time."""
 
 
+REQUESTER = "requester"
+"""In the execution state: the Requester of the submit."""
+
+
+class Way(StrEnum):
+    """By which interface a request came."""
+
+    COMMAND = "command"
+    """A command of `heronpy`."""
+    REST = "REST"
+    PAGE = "page"
+    THRIFT = "Thrift"
+    """Storm's Nimbus interface."""
+    AUTOSCALER = "autoscaler"
+
+
 class Requester(Struct, frozen=True):
-    """The requesting user."""
+    """The user of a request, the process that left it, and the way by which it came."""
+
+    omitted: ClassVar[tuple[str, ...]] = ("address", "way")
 
     user: str
     host: str
     pid: int
+    """Of the process that left the request: a command, or the service that took it from a
+    client."""
+    address: str = ""
+    """The client's address: of a REST client or a browser, or where a command's ssh session comes
+    from; empty on this machine's own terminal."""
+    way: str = Way.COMMAND
+    """A Way."""
 
     def __str__(self) -> str:
-        return f"{self.user} on {self.host} (pid {self.pid})"
+        by = "" if self.way == Way.COMMAND else f" by {self.way}"
+        address = f" from {self.address}" if self.address else ""
+        return f"{self.user}{address}{by} on {self.host} (pid {self.pid})"
 
 
 class Operation(Struct, frozen=True):

@@ -9,10 +9,15 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from heron_core.operations import Requester
+
 EVENTS_MAX = 100
 """So many events the topology master keeps, and `stats` tells; events.log has more of them."""
 TEXT_CHARACTERS_MAX = 500
 """Of `what` and `why` each: an exception's text may be as long as it likes."""
+
+ACTED = "acted"
+"""The topology master's command that makes an event of an action: `what`, and its `requester`."""
 
 
 class EventKind(StrEnum):
@@ -47,6 +52,8 @@ class EventKind(StrEnum):
     """A checkpoint has failed, or works again."""
     RESTORE = "restore"
     """The topology has been restored from a checkpoint, or could not."""
+    ACTION = "action"
+    """A user has asked for something: `requester` has the user, the address and the way."""
 
 
 BAD_KINDS = frozenset({EventKind.CRASH, EventKind.START_FAILED, EventKind.DOWN, EventKind.STUCK})
@@ -68,6 +75,8 @@ class TopologyEvent(Struct, frozen=True, kw_only=True):
     task: int | None = None
     instance: str | None = None
     """component[index]"""
+    requester: Requester | None = None
+    """Of an ACTION."""
 
     @property
     def about(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heron_core.errors import HeronError
-from heron_core.operations import OperationKind
+from heron_core.operations import OperationKind, Requester
 from heron_core.plans import packing_to_json
 from heron_engine.scheduler.backends.registry import LOCAL
 from heron_engine.scheduler.operations import TopologyRequests
@@ -24,11 +24,15 @@ INSTANCES_MAX = 10_000
 
 
 def ask(
-    store: StateStore, snapshot: TopologySnapshot, kind: OperationKind, arguments: Mapping[str, Any]
+    store: StateStore,
+    snapshot: TopologySnapshot,
+    kind: OperationKind,
+    arguments: Mapping[str, Any],
+    asked_by: Requester,
 ) -> int:
-    """Leave a request; returns its number. Unavailable as `check_can_ask`."""
+    """Leave a client's request; returns its number. Unavailable as `check_can_ask`."""
     check_can_ask(snapshot, kind.value)
-    return TopologyRequests(store, snapshot.name).ask(kind, arguments)
+    return TopologyRequests(store, snapshot.name).ask(kind, arguments, asked_by)
 
 
 def check_can_ask(snapshot: TopologySnapshot, command: str = OperationKind.UPDATE.value) -> None:

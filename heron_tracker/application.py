@@ -14,29 +14,35 @@ from starlette.exceptions import HTTPException
 
 from heron_core.errors import HeronError
 from heron_core.version import version_of_heronpy
+from heron_tracker.access_log import AccessLog, LoggedRequest
 from heron_tracker.auth.access import (
     ABOUT_THE_SITE,
+    CALLER,
     LOGIN,
     LOGIN_AT_ISSUER,
     LOGS_IN,
     WEBSOCKET,
+    Caller,
     Identify,
     Refusal,
-    Role,
+    body_bytes_max,
+    caller_of,
+    caller_of_token,
     needs_login,
     refusal,
-    role_of_token,
 )
 from heron_tracker.auth.login import login_router
 from heron_tracker.auth.sessions import Sessions
 from heron_tracker.envelope import BadRequest, encoded, failure, status_of, storm_failure
 from heron_tracker.heron_api.routes import EnvelopeResponse, heron_router, metrics_router
-from heron_tracker.options import BODY_BYTES_MAX, TrackerOptions
+from heron_tracker.operator_routes import operator_router
+from heron_tracker.options import TrackerOptions
 from heron_tracker.pages.mounting import CLOSE_POLICY, WithPages
 from heron_tracker.query_routes import query_router
 from heron_tracker.sample_routes import sample_router
 from heron_tracker.service import Service
 from heron_tracker.storm_api.routes import PREFIX, problems_router, storm_router
+from heron_tracker.submit_routes import submit_router
 
 if TYPE_CHECKING:
     from heron_tracker.auth.open_id import OpenIdIssuer
@@ -61,6 +67,8 @@ def application(service: Service, options: TrackerOptions) -> Application:
     app.include_router(problems_router(service))
     app.include_router(sample_router(service))
     app.include_router(query_router(service))
+    app.include_router(operator_router(service))
+    app.include_router(submit_router(service.store, options))
     _add_pages(app)
     for kind in (HeronError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _failed)
@@ -70,10 +78,12 @@ def application(service: Service, options: TrackerOptions) -> Application:
         app.include_router(_logins(options, identify, issuer, sessions))
 
     def refused_action(headers: Mapping[str, str]) -> str:
-        refused = refusal("POST", "/", as_from_a_page(headers), options, identify)
+        given = as_from_a_page(headers)
+        refused = refusal("POST", "/", given, options, caller_of("/", given, options, identify))
         return "" if refused is None else refused.text
 
-    return Guard(WithPages(app, service, refused_action), options, identify)
+    log = AccessLog(options.access_log)
+    return Guard(WithPages(app, service, refused_action), options, identify, log)
 
 
 def _logins(
@@ -147,10 +157,13 @@ def routes_page(schema: dict[str, Any]) -> str:
 
 
 class Guard:
-    """Rejects unauthorised requests before reading their bodies."""
+    """Rejects unauthorised requests before reading their bodies, and logs each request."""
 
-    def __init__(self, app: Application, options: TrackerOptions, identify: Identify) -> None:
+    def __init__(
+        self, app: Application, options: TrackerOptions, identify: Identify, log: AccessLog
+    ) -> None:
         self._app = app
+        self._log = log
         self._options = options
         self._identify = identify
 
@@ -165,21 +178,40 @@ class Guard:
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-        refused = await self._refusal(scope.get("method", WEBSOCKET), scope["path"], headers)
-        if refused is None:
-            await self._app(scope, _Limited(receive), _timed(send, began))
-            return
-        if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": CLOSE_POLICY, "reason": refused.text})
-            return
-        await self._refuse(refused, scope, receive, send, began)
+        caller = await self._caller(scope["path"], headers)
+        state[CALLER] = caller
+        logged = LoggedRequest.of(scope, caller, began)
+        try:
+            await self._answer(scope, headers, receive, self._log.watched(logged, send), caller)
+        finally:
+            self._log.write(logged)
 
-    async def _refusal(self, method: str, path: str, headers: Mapping[str, str]) -> Refusal | None:
-        """In a thread, because the issuer may have to be asked."""
-        arguments = (method, path, headers, self._options, self._identify)
+    async def _answer(
+        self,
+        scope: Scope,
+        headers: Mapping[str, str],
+        receive: Receive,
+        send: Send,
+        caller: Caller | None,
+    ) -> None:
+        began = scope["state"]["began"]
+        method, path = scope.get("method", WEBSOCKET), scope["path"]
+        refused = refusal(method, path, headers, self._options, caller)
+        if refused is None:
+            await self._app(
+                scope, _Limited(receive, body_bytes_max(method, path)), _timed(send, began)
+            )
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": CLOSE_POLICY, "reason": refused.text})
+        else:
+            await self._refuse(refused, scope, receive, send, began)
+
+    async def _caller(self, path: str, headers: Mapping[str, str]) -> Caller | None:
+        """In a thread where an issuer may have to be asked."""
+        arguments = (path, headers, self._options, self._identify)
         if self._options.open_id is None:
-            return refusal(*arguments)
-        return await asyncio.to_thread(refusal, *arguments)
+            return caller_of(*arguments)
+        return await asyncio.to_thread(caller_of, *arguments)
 
     async def _refuse(
         self, refused: Refusal, scope: Scope, receive: Receive, send: Send, began: float
@@ -231,23 +263,24 @@ def identifier(
 ) -> Identify:
     """Authentication: by the service's own tokens, by browser sessions, and by the issuer."""
 
-    def role_of(credential: str) -> Role | None:
-        known = role_of_token(credential, options) or sessions.role_of(credential)
-        return known or (issuer.role_of(credential) if issuer is not None else None)
+    def identify(credential: str) -> Caller | None:
+        known = caller_of_token(credential, options) or sessions.caller_of(credential)
+        return known or (issuer.caller_of(credential) if issuer is not None else None)
 
-    return role_of
+    return identify
 
 
 class _Limited:
     """A request's body, as far as it may be long; its header may not have said how long it is."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, bytes_max: int) -> None:
         self._receive = receive
+        self._bytes_max = bytes_max
         self._bytes = 0
 
     async def __call__(self) -> Message:
         message = await self._receive()
         self._bytes += len(message.get("body", b""))
-        if self._bytes > BODY_BYTES_MAX:
-            raise BadRequest(f"a request has at most {BODY_BYTES_MAX} bytes")
+        if self._bytes > self._bytes_max:
+            raise BadRequest(f"a request has at most {self._bytes_max} bytes")
         return message

@@ -6,6 +6,8 @@ HEADER_BYTES_MAX = 16 * 1024
 """Of a request's line and headers: the longest query of metrics is a tenth of it."""
 BODY_BYTES_MAX = 64 * 1024
 """Of a request: a rebalance that names a hundred components has 5 KiB."""
+SUBMISSION_BYTES_MAX = 256 * 1024 * 1024
+"""Of a request that submits a topology: an archive with the packages of a project has 50 MiB."""
 MESSAGE_BYTES_MAX = 64 * 1024
 """From a page over its websocket: a form with a hundred fields has 10 KiB."""
 CONNECTIONS_MAX = 200
@@ -34,6 +36,28 @@ class OpenIdOptions:
     """Client secret; None: PKCE alone protects the code."""
     scopes: str = SCOPES
     """Asked for, with spaces between: those that have the claims come into the token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessLogOptions:
+    """Where the lines of requests go, and how many of them are kept."""
+
+    path: str
+    bytes_max: int = 10 * 1024 * 1024
+    """Of a file: a hundred thousand requests."""
+    files: int = 5
+    """Older files, PATH.1 to PATH.N, that are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmitOptions:
+    """How topologies that clients send are started."""
+
+    command: tuple[str, ...]
+    """`heronpy submit` with the options of the state store or the cluster."""
+    store_url: str
+    home: str
+    """Folder of the submitted code: home/ui/STORE/topologies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +99,10 @@ class TrackerOptions:
     read_token: str | None = None
     """Tokens with read access."""
     open_id: OpenIdOptions | None = None
+    submit: SubmitOptions | None = None
+    """None: no submissions by REST."""
+    access_log: AccessLogOptions | None = None
+    """None: requests are not logged."""
     certificate: str | None = None
     """File with the certificate chain, for TLS; None for plain HTTP."""
     key: str | None = None

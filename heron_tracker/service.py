@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from heron_core.operations import OperationKind
+from heron_core.operations import OperationKind, Requester
 from heron_core.stats import InstanceStats
 from heron_core.validation import choices
 from heron_io.saved_states import StateOfCheckpoint, open_saved
@@ -210,10 +210,14 @@ class Service:
         return open_saved(snapshot.name, name, self.store, home_path(), is_folder=False)
 
     def ask(
-        self, snapshot: TopologySnapshot, kind: OperationKind, arguments: Mapping[str, Any]
+        self,
+        snapshot: TopologySnapshot,
+        kind: OperationKind,
+        arguments: Mapping[str, Any],
+        asked_by: Requester,
     ) -> int:
-        """Leave a request of an operation; its number."""
-        return actions.ask(self.store, snapshot, kind, arguments)
+        """Leave a client's request of an operation; its number."""
+        return actions.ask(self.store, snapshot, kind, arguments, asked_by)
 
 
 def exception_times(points: Sequence[Point]) -> tuple[str, str]:

@@ -18,13 +18,13 @@ from heron_core.algorithms.autoscale.options import AutoscaleOptions, Mode
 from heron_core.algorithms.autoscale.readings import readings_of
 from heron_core.config.effects import component_config
 from heron_core.errors import HeronError
-from heron_core.operations import OperationKind
+from heron_core.operations import OperationKind, Way
 from heron_core.plans import packing_from_json, packing_to_json
 from heron_core.records import replace
 from heron_core.state_tree import packing_path
 from heron_core.stats import EVERY_COMPONENT
 from heron_core.topology import TopologySpec
-from heron_engine.scheduler.operations import TopologyRequests
+from heron_engine.scheduler.operations import TopologyRequests, requester
 from heron_engine.scheduler.packing import repack
 from heron_io.master_client import MasterClient
 from heron_io.process_usage import idle_core_secs
@@ -144,7 +144,8 @@ class Autoscaling:
         plan = repack(self.topology, current, decision.parallelism, None, self.has_capacity)
         if plan == current:
             raise HeronError("the parallelism is already set")
-        return self.requests.ask(OperationKind.UPDATE, {"packing": packing_to_json(plan)})
+        arguments = {"packing": packing_to_json(plan)}
+        return self.requests.ask(OperationKind.UPDATE, arguments, requester(Way.AUTOSCALER))
 
     def _say(self, what: str, why: str) -> None:
         """An event of the topology; in the log of operations in any case."""

@@ -16,6 +16,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from heron_core.action_text import action_text
 from heron_core.config import OFF, autoscale_mode, log_format, with_defaults
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
@@ -23,6 +24,7 @@ from heron_core.operations import CHANGES, EXCLUSIVE, Operation, OperationKind, 
 from heron_core.plans import MASTER_CONTAINER, PackingPlan, TopologyState
 from heron_core.state_tree import execution_path, restart_requests_path
 from heron_core.topology import TopologySpec
+from heron_engine.scheduler.action_trail import ActionTrail
 from heron_engine.scheduler.container.engines import Choice, Engines
 from heron_engine.scheduler.container.own_process import pid_of
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
@@ -127,6 +129,7 @@ class OperationRunner:
     def __init__(self, requests: TopologyRequests, kinds: OperationKinds) -> None:
         self._requests = requests
         self._kinds = kinds
+        self._trail = ActionTrail(kinds.steps.client, kinds.steps.clock)
         self._under_way: dict[int, Steps] = {}
         self._over: list[int] = []
         """Finished requests, oldest first, which are not read again."""
@@ -135,6 +138,7 @@ class OperationRunner:
         """One step of everything that is asked for. TopologyKilled if the topology is to end now;
         StateStoreError if the store does not answer: then all goes on later."""
         busy: set[str] = set()
+        self._trail.tell()
         try:
             for number, request in self._requests.all(without=set(self._over)).items():
                 if request.is_over:
@@ -179,6 +183,7 @@ class OperationRunner:
     def _cancel(
         self, number: int, request: Operation, cancellable: Mapping[int, Operation]
     ) -> None:
+        self._trail.add(action_text(request.kind, request.arguments), request.requester)
         for other, each in cancellable.items():
             # A PENDING request may have been created just now.
             self._finish(other, each.failed(f"cancelled by {request.requester}"))
@@ -188,6 +193,8 @@ class OperationRunner:
     def _begin(self, number: int, request: Operation) -> Operation:
         """Start the request; HeronError if impossible."""
         log.info("%s, asked by %s", request.kind, request.requester)
+        if request.state is OperationState.PENDING:
+            self._trail.add(action_text(request.kind, request.arguments), request.requester)
         is_new = request.state is OperationState.PENDING and not request.waits
         if request.kind in CHANGES and is_new:
             others = self._requests.all(without={number, *self._over})
@@ -208,6 +215,8 @@ class OperationRunner:
 
     def _finish(self, number: int, request: Operation) -> None:
         log.info("%s: %s%s", request.kind, request.state, request.reason and f": {request.reason}")
+        if request.state is OperationState.FAILED:
+            self._trail.add(f"{request.kind} failed: {request.reason}", request.requester)
         self._under_way.pop(number, None)
         self._requests.save(number, request)
         self._over.append(number)

@@ -4,11 +4,13 @@ Commands only ask and watch. They may die at any instant: what they asked for is
 process of the topology's own (operation_runner.py), or was not asked yet.
 """
 
+import json
 import logging
 import os
 import socket
 import time
 from collections.abc import Mapping, Set
+from functools import cache
 from typing import Any
 
 from heron_core.errors import HeronError, NameInUse, ProtocolError
@@ -18,6 +20,7 @@ from heron_core.operations import (
     Operation,
     OperationKind,
     Requester,
+    Way,
 )
 from heron_core.state_tree import operation_path, operations_path, topology_path
 from heron_core.typed_json import from_json, to_json
@@ -27,6 +30,9 @@ from heron_io.state_store.protocol import StateStore
 log = logging.getLogger("operations")
 
 
+ASKED_BY = "HERONPY_ASKED_BY"
+"""Of a command that a service starts for a client: the client, as JSON. The service and its
+commands are of one user, so the variable gives a user no right that this user does not have."""
 HISTORY_MAX = 20
 """Finished requests retained in the state store, for the requesting command and for people."""
 
@@ -38,13 +44,17 @@ class TopologyRequests:
         self._store = store
         self._name = name
 
-    def ask(self, kind: OperationKind, arguments: Mapping[str, Any]) -> int:
-        """Leave a request; returns its number. HeronError if it cannot begin now."""
+    def ask(
+        self, kind: OperationKind, arguments: Mapping[str, Any], asked_by: Requester | None = None
+    ) -> int:
+        """Leave a request; returns its number. HeronError if it cannot begin now. `asked_by`: the
+        client of a service; without it, the user of this process."""
         known = self.all()
         if kind in CHANGES and AT not in arguments and is_under_way(known, CHANGES):
             raise update_under_way(self._name)
         number = max(known, default=0) + 1
-        request = Operation(kind, arguments, requester(), time.strftime("%Y-%m-%dT%H:%M:%S%z"))
+        asked_at = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        request = Operation(kind, arguments, asked_by or requester(), asked_at)
         while not self._create(number, request):
             number += 1
         if self._store.get(topology_path(self._name)) is None:
@@ -113,6 +123,18 @@ def update_under_way(name: str) -> HeronError:
     return HeronError(f"an update of {name} is under way: wait until it is done")
 
 
-def requester() -> Requester:
-    """The user, host and process of this command."""
-    return Requester(user_name(), socket.gethostname(), os.getpid())
+def requester(way: Way = Way.COMMAND) -> Requester:
+    """The user, host and process of this command, and where its ssh session comes from; of a
+    command that a service has started for a client, the client (ASKED_BY)."""
+    if way is Way.COMMAND and (given := _given_requester()) is not None:
+        return given
+    client = os.environ.get("SSH_CONNECTION", "").split()
+    address = client[0] if client and way is Way.COMMAND else ""
+    return Requester(user_name(), socket.gethostname(), os.getpid(), address, way)
+
+
+@cache
+def _given_requester() -> Requester | None:
+    """By the environment, which loses it: what this command starts asks in its own name."""
+    given = os.environ.pop(ASKED_BY, "")
+    return from_json(Requester, json.loads(given), ASKED_BY) if given else None

@@ -9,6 +9,7 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.errors import HeronError, NameInUse
+from heron_core.operations import REQUESTER
 from heron_core.plans import TopologyState, packing_from_json, packing_to_json
 from heron_core.records import replace
 from heron_core.state.description import description_of
@@ -30,7 +31,7 @@ from heron_core.state_tree import (
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.protocol import Backend, SelfRunning
-from heron_engine.scheduler.operations import TopologyRequests
+from heron_engine.scheduler.operations import TopologyRequests, requester
 from heron_engine.scheduler.outcomes import outcome_of, time_text, write_ended_outcome
 from heron_engine.scheduler.own_nodes import GUARDIAN
 from heron_engine.scheduler.previous_runs import (
@@ -139,6 +140,7 @@ def _first_state(submission: Submission) -> dict[str, Any]:
         "submitted_at": time_text(),
         "host": socket.gethostname(),
         "user": user_name(),
+        REQUESTER: to_json(requester()),
         "logs": submission.home.logs(submission.topology.name),
     }
 

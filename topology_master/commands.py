@@ -1,4 +1,4 @@
-"""The commands of the command line: what they ask for, and how they are answered."""
+"""Commands from outside of the topology, and their answers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from heron_core.config import EFFECTIVELY_ONCE, RELIABILITY_MODE
 from heron_core.errors import HeronError
 from heron_core.plans import Phase, TopologyState, packing_from_json
 from heron_core.stats import StatsSource
-from heron_core.topology_events import EventKind
+from heron_core.topology_events import ACTED, EventKind
 from heron_core.wire.messages import Command, Json, Reply
 from heron_engine.topology_master import events
 from heron_engine.topology_master.lifecycle import Lifecycle
@@ -17,7 +17,7 @@ Out = list[events.Instruction]
 
 
 class Commands:
-    """Answers commands by carrying them out on the topology's lifecycle."""
+    """Answers commands from the topology's lifecycle, samples and statistics."""
 
     def __init__(self, life: Lifecycle, source: StatsSource, samples: Samples) -> None:
         self._life = life
@@ -33,6 +33,7 @@ class Commands:
             "checkpoint": self._checkpoint,
             "restore": self._restore,
             "autoscaled": self._autoscaled,
+            ACTED: self._acted,
             "sample": self._sample,
             "sampled": self._sampled,
         }
@@ -68,7 +69,7 @@ class Commands:
         return {"state": state, "changed": changed}
 
     def _drain(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
-        """`stats` tells when it is done."""
+        """Begin a drain; `stats` has its end."""
         self._life.drain(now, out)
         return {"state": self._life.state}
 
@@ -77,8 +78,8 @@ class Commands:
         return {"number": self._life.start_update(target, now, out)}
 
     def _checkpoint(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
-        """`stats` tells when it is complete. `quiet_secs`: for so long none is to follow.
-        `is_aligned`: its barriers overtake no input."""
+        """Begin a checkpoint; `stats` has its end. `quiet_secs`: time without a further checkpoint.
+        `is_aligned`: barriers overtake no input."""
         once, name = self._life.effectively_once, self._life.topology.name
         if once is None:
             why = f"{RELIABILITY_MODE} is not {EFFECTIVELY_ONCE}"
@@ -93,7 +94,7 @@ class Commands:
         return {"number": once.checkpoints.request(now, quiet_secs, frozenset(tasks))}
 
     def _restore(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
-        """`stats` tells when it is restored."""
+        """Begin a restore; `stats` has its end."""
         number = arguments.get("checkpoint")
         if not isinstance(number, int):
             raise HeronError("restore: the number of a checkpoint is missing")
@@ -108,13 +109,19 @@ class Commands:
         return {"number": number}
 
     def _autoscaled(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
-        """An event: what the autoscaler has decided, and why."""
+        """Record a decision of the autoscaler as an event."""
         what, why = (str(arguments.get(key, "")) for key in ("what", "why"))
         self._life.incidents.record(now, EventKind.AUTOSCALE, what, why)
         return {}
 
+    def _acted(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        """Record a user's action as an event; HeronError for a malformed `requester`."""
+        what = str(arguments.get("what", ""))
+        self._life.incidents.acted(now, what, arguments.get("requester"))
+        return {}
+
     def _sample(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
-        """`sampled` tells what has come."""
+        """Begin a sample of tuples; `sampled` has the tuples."""
         request = self._samples.begin(arguments, self._life.plan.packing)
         self._life.send_all(request, out)
         return {"sample": request.sample, "secs": request.secs}

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ENDED_IN_ORDER
+from heron_core.operations import REQUESTER
 from heron_core.plans import (
     MASTER_CONTAINER,
     PackingPlan,
@@ -84,6 +85,8 @@ class TopologyMaster:
         )
         if kept:
             self._life.measurements.remember(kept)
+        self._submitter = None if kept else (execution or {}).get(REQUESTER)
+        """Of the submit, if this is the first master: a later one has the event already."""
         self._keep_at = float("-inf")
         self._kept: messages.Json = kept
         self._samples = Samples(topology)
@@ -231,7 +234,12 @@ class TopologyMaster:
             out.append(events.StoreStatistics(kept))
 
     def master_began(self, predecessor: str, now: float) -> None:
-        """The master becomes active; `reason`: end of the predecessor, if known."""
+        """This master serves from now on; how the one before ended, if there was one here."""
+        if self._submitter is not None:
+            try:
+                self._life.incidents.acted(now, "submit", self._submitter)
+            except ProtocolError as error:  # by hand in the state store: no reason to end
+                self._life.incidents.record(now, EventKind.ACTION, "submit", str(error))
         if predecessor:
             what = f"another topology master took over from {predecessor}"
             kind = EventKind.RESTART if predecessor.startswith(ENDED_IN_ORDER) else EventKind.CRASH

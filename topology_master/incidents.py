@@ -10,6 +10,7 @@ from typing import Any
 
 from heron_core.exit_codes import ENDED_IN_ORDER
 from heron_core.naming import first_of
+from heron_core.operations import Requester
 from heron_core.plans import PackingPlan, instance_name
 from heron_core.topology_events import (
     EVENTS_MAX,
@@ -61,8 +62,10 @@ class Incidents:
         why: str = "",
         container: int | None = None,
         instance: tuple[int, PackingPlan] | None = None,
+        requester: Requester | None = None,
     ) -> None:
-        """Something has happened, to a container or an instance (task id and plan) if given."""
+        """Something has happened, to a container or an instance (task id and plan) if given, or
+        was asked for by `requester`."""
         task, name = None, None
         if instance is not None:
             task, packing = instance
@@ -75,9 +78,15 @@ class Incidents:
             container=container,
             task=task,
             instance=name,
+            requester=requester,
         )
         self.newest.append(event)
         self._fresh.append(event)
+
+    def acted(self, now: float, what: str, asked_by: Any) -> None:
+        """A user has asked for something; `asked_by`: a Requester as JSON, else ProtocolError."""
+        requester = from_json(Requester, asked_by, "a requester")
+        self.record(now, EventKind.ACTION, what, f"asked by {requester}", requester=requester)
 
     # --- what is heard of -----------------------------------------------------------------------
 

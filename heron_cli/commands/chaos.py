@@ -8,6 +8,7 @@ import click
 from heron_cli.chaos.faults import ACTIONS, KINDS, chosen_actions, chosen_kinds
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.options.numbers import Seconds
+from heron_cli.running_topology import tell_action
 from heron_core.config import with_defaults
 from heron_core.config.settings import restart_limit
 from heron_core.state_tree import topology_path
@@ -62,6 +63,7 @@ def chaos_command(
     name = target.name()
     with target.running(name) as topology:
         _warn(topology.store, name)
+        tell_action(topology, f"chaos for {secs:g} s, seed {settings.seed}")
         click.echo(f"harming {name} for {secs:g} s, seed {settings.seed}", err=True)
         report = ChaosRun(topology, settings, lambda line: click.echo(line, err=True)).run()
     click.echo(json.dumps(report.as_json(), indent=1) if as_json else report.text())

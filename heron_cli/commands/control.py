@@ -11,7 +11,7 @@ from heron_cli.options.cluster import chosen
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.options.numbers import wait_option
-from heron_cli.running_topology import RunningTopology
+from heron_cli.running_topology import RunningTopology, tell_action
 from heron_cli.stats_text import alignment_text
 from heron_core.errors import HeronError
 from heron_core.operations import OperationKind
@@ -65,6 +65,7 @@ def checkpoint_command(target: Target) -> None:
         else:
             containers = ClusterContainers(cluster, name, topology.store)
             steps = OperationSteps(topology.store, name, topology.client, containers)
+            tell_action(topology, OperationKind.CHECKPOINT)
             done = follow(steps.checkpoint())
     size = f"{done['size_bytes']:,} bytes in {done['secs']:.2f} s"
     aligned = f"; {alignment_text(done['alignment_ms'])}" if done["alignment_ms"] else ""
@@ -82,11 +83,13 @@ def _changed(topology: RunningTopology, kind: OperationKind) -> bool:
     if "pid" not in (topology.scheduler or {}) or not is_alive(topology.scheduler):
         # A cluster's own scheduler takes no requests; remaining processes end by themselves.
         try:
-            return bool(topology.client.ask(kind)["changed"])
+            changed = bool(topology.client.ask(kind)["changed"])
         except NoAnswer:
             if is_alive(topology.scheduler):
                 raise
             raise gone(topology.name) from None
+        tell_action(topology, kind)
+        return changed
     return bool(ask(topology, kind, {}).result["changed"])
 
 

@@ -4,7 +4,8 @@ import click
 
 from heron_cli.operations import ClusterContainers, ask, follow, goes_on, gone, self_running
 from heron_cli.options.find_topology import Target, target_options
-from heron_cli.running_topology import RunningTopology
+from heron_cli.running_topology import RunningTopology, tell_action
+from heron_core.action_text import action_text
 from heron_core.errors import HeronError, UsageError
 from heron_core.operations import OperationKind
 from heron_core.plans import MASTER_CONTAINER, TopologyState
@@ -57,6 +58,7 @@ def _restart_on(
         claiming(topology.store, topology.name, OperationKind.RESTART),
         goes_on(f"containers of {topology.name} may not be restarted: give the command again"),
     ):
+        tell_action(topology, action_text(OperationKind.RESTART, {"containers": chosen}))
         before = {number: steps.service(number) for number in chosen}
         cluster.restart(topology.name, container)
         if topology.state.get("state") not in TopologyState.OVER:

@@ -3,6 +3,7 @@
 import click
 
 from heron_cli.options.find_topology import Target, target_options
+from heron_cli.running_topology import tell_action
 from heron_core.errors import HeronError
 from heron_io.master_client import MasterClient
 from heron_io.polling import wait_until
@@ -33,6 +34,7 @@ def restore_command(target: Target, number: int) -> None:
     name = target.name()
     with target.running(name) as topology:
         topology.client.ask("restore", {"checkpoint": number})
+        tell_action(topology, f"restore of checkpoint {number}")
         click.echo(
             f"{name} is being restored from checkpoint {number}: its sinks will repeat the "
             "output that they committed after the checkpoint",

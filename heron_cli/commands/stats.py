@@ -81,7 +81,7 @@ def stats_command(target: Target, component: str | None, every: bool, as_json: b
         _overview(target, as_json)
         return
     name = name or target.name()
-    numbers, outcome = _found(target, name, component, every)
+    numbers, outcome = found_numbers(target, name, component, every)
     if as_json:
         click.echo(json.dumps(_json(numbers, outcome, component, every), indent=1))
     else:
@@ -100,7 +100,7 @@ def _json(
     return {**shown, "outcome": dict(outcome)} if outcome else shown
 
 
-def _found(
+def found_numbers(
     target: Target, name: str, component: str | None, every: bool
 ) -> tuple[TopologyNumbers, dict[str, Any]]:
     """A topology's statistics, and its end if over; HeronError for an unknown topology."""

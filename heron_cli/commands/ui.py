@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import click
 
+from heron_cli.commands.nimbus import submit_command
+from heron_cli.options.access_log import access_log_of, with_access_log_options
+from heron_cli.options.cluster import chosen
 from heron_cli.options.find_topology import StoreOptions, with_store_options
 from heron_cli.options.login import LoginOptions, with_login_options
 from heron_cli.options.serving import host_option, port_option, serve_function
@@ -15,7 +18,7 @@ from heron_engine.scheduler.user_folder import Home
 from heron_io.logs import log_json_to_stderr
 from heron_tracker.alert_rules import text as rules_text
 from heron_tracker.grafana import dashboard
-from heron_tracker.options import TrackerOptions
+from heron_tracker.options import SubmitOptions, TrackerOptions
 from heron_tracker.pages.notes import NOT_INSTALLED, are_installed
 
 Serve = Callable[[TrackerOptions, str, str, Callable[[str], None]], None]
@@ -46,6 +49,7 @@ _DEFAULTS = TrackerOptions()
     show_default=True,
     help="Format of the service's log on stderr: text, or one JSON object per line.",
 )
+@with_access_log_options
 @with_store_options
 def ui_command(
     port: int,
@@ -54,6 +58,9 @@ def ui_command(
     grafana: bool,
     alert_rules: bool,
     log_format: str,
+    access_log: str | None,
+    access_log_mb: int,
+    access_log_files: int,
     store_options: StoreOptions,
 ) -> None:
     """Show all running topologies in a browser, until Ctrl-C.
@@ -74,12 +81,28 @@ def ui_command(
     if alert_rules:
         click.echo(rules_text(), nl=False)
         return
-    options = replace(login.options(), host=host, port=port)
+    folder = os.path.join(Home.of_user().path, "tracker")
+    requests_log = access_log_of(access_log, access_log_mb, access_log_files, folder)
+    options = replace(
+        login.options(),
+        host=host,
+        port=port,
+        access_log=requests_log,
+        submit=_submit_options(store_options),
+    )
     if log_format == JSON:
         log_json_to_stderr("ui")
     serve: Serve = serve_function("heron_tracker.server", "ui")
-    folder = os.path.join(Home.of_user().path, "tracker")
     serve(options, store_options.store_url(), folder, _ready)
+
+
+def _submit_options(store_options: StoreOptions) -> SubmitOptions:
+    """Submissions by REST lead to where this command looks for topologies."""
+    cluster = chosen(store_options.cluster, store_options.config_path)
+    command = submit_command(cluster, store_options.zookeeper, insecure=False)
+    return SubmitOptions(
+        command=tuple(command), store_url=store_options.store_url(), home=Home.of_user().path
+    )
 
 
 def _ready(address: str) -> None:

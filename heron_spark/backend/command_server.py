@@ -9,6 +9,7 @@ import os
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,11 +18,21 @@ from typing import TYPE_CHECKING, Any
 import zmq
 
 from heron_core.errors import ProtocolError, StateStoreError
+from heron_core.operations import Requester
 from heron_core.plans import PackingPlan, TopologyState, initial_state
 from heron_core.records import replace
 from heron_core.state_tree import execution_path, master_path
 from heron_core.stats import QueryStats
 from heron_core.topology import TopologySpec
+from heron_core.topology_events import (
+    ACTED,
+    EVENTS_MAX,
+    TEXT_CHARACTERS_MAX,
+    EventKind,
+    TopologyEvent,
+    event_text,
+)
+from heron_core.typed_json import from_json
 from heron_core.wire import message_codec, messages
 from heron_io.processes import started_at
 from heron_io.security import Keys
@@ -72,6 +83,7 @@ class CommandServer:
         self._lock = threading.Lock()
         """Of the metrics, which another thread adds to."""
         self._query: Query | None = None
+        self._actions: deque[TopologyEvent] = deque(maxlen=EVENTS_MAX)
         self._draining = False
         self.state = self._first_state(topology)
         self._commands: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
@@ -79,6 +91,7 @@ class CommandServer:
             "activate": lambda _: self._set_state(TopologyState.RUNNING),
             "deactivate": lambda _: self._set_state(TopologyState.PAUSED),
             "drain": self._drain,
+            ACTED: self._acted,
         }
 
     def _first_state(self, topology: TopologySpec) -> str:
@@ -112,7 +125,10 @@ class CommandServer:
         if run is None:
             known = ", ".join(sorted(self._commands))
             return messages.Reply(False, {"error": f"no command {command.name!r} ({known})"})
-        return messages.Reply(True, run(command.arguments))
+        try:
+            return messages.Reply(True, run(command.arguments))
+        except ProtocolError as error:
+            return messages.Reply(False, {"error": str(error)})
 
     def stats(self, component: str | None, now: float) -> QueryStats:
         """All numbers; those of one component's instances too if it is given."""
@@ -122,6 +138,7 @@ class CommandServer:
         return replace(
             stats,
             state=self.state,
+            events=tuple(self._actions),
             drained=query is None or query.drained,
             # Nothing runs before the first batch, and a paused query has none.
             ready=stats.ready or (query is not None and self._paused),
@@ -131,6 +148,18 @@ class CommandServer:
         component = arguments.get("component")
         wanted = component if isinstance(component, str) else None
         return self.stats(wanted, time.monotonic()).to_json()
+
+    def _acted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """An event: what a user has asked for; ProtocolError if `requester` is none."""
+        requester = from_json(Requester, arguments.get("requester"), "a requester")
+        what, why = str(arguments.get("what", "")), f"asked by {requester}"
+        event = TopologyEvent(
+            at=time.time(), kind=EventKind.ACTION, what=what[:TEXT_CHARACTERS_MAX],
+            why=why[:TEXT_CHARACTERS_MAX], requester=requester,
+        )  # fmt: skip
+        self._actions.append(event)
+        log.info("%s", event_text(event))
+        return {}
 
     def _set_state(self, state: str) -> dict[str, Any]:
         changed = state != self.state

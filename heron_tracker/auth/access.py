@@ -16,11 +16,17 @@ from typing import Any
 
 from heron_core.errors import UsageError
 from heron_core.loopback import host_of, is_loopback
-from heron_tracker.options import BODY_BYTES_MAX, OpenIdOptions, TrackerOptions
+from heron_tracker.options import (
+    BODY_BYTES_MAX,
+    SUBMISSION_BYTES_MAX,
+    OpenIdOptions,
+    TrackerOptions,
+)
 
 READING = frozenset({"GET", "HEAD"})
 CHANGING = re.compile(r"/api/v1/topology/[^/]*/profiling/(start|stop|dumpprofile)/")
-"""Paths that act on GET, as in Storm."""
+"""What is read by its method, as Storm has it, and yet does something."""
+SUBMIT_PATH = "/api/topologies"
 WEBSOCKET = "WEBSOCKET"
 """Instead of a method: another site's page can open one, and what it carries is checked later."""
 ABOUT_THE_SITE = frozenset({"origin", "sec-fetch-site"})
@@ -33,6 +39,8 @@ LOGIN = "/login"
 LOGIN_AT_ISSUER = "/login/issuer"
 LOGIN_CALLBACK = "/login/callback"
 LOGOUT = "/logout"
+CALLER = "caller"
+"""In the state of a request: its Caller, None for one that is refused as nobody's."""
 LOGS_IN = "logs_in"
 """Request state: whether authentication is required."""
 WITHOUT_LOGIN = frozenset({LOGIN, LOGIN_AT_ISSUER, LOGIN_CALLBACK, LOGOUT, "/health"})
@@ -46,8 +54,26 @@ class Role(Enum):
     OPERATOR = "operator"
 
 
-Identify = Callable[[str], Role | None]
-"""Rights of a credential; None for an invalid one."""
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose credential a request carries."""
+
+    role: Role
+    user: str
+    """The issuer's name of a user, or which of the service's tokens it is; empty where a request
+    needs no login."""
+
+
+ANYBODY = Caller(Role.OPERATOR, "")
+"""The caller of a service without a login, which serves this machine alone."""
+OPERATOR_TOKEN, READER_TOKEN = "operator-token", "reader-token"
+"""Users of the service's two tokens, which name no person."""
+USER_CLAIMS = ("preferred_username", "email", "sub")
+"""Of a signed token, the first of them that it has is the user."""
+USER_CHARACTERS_MAX = 200
+
+Identify = Callable[[str], Caller | None]
+"""What a credential comes to; None for one of nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +130,14 @@ def claim_of(text: str, option: str) -> tuple[str, str]:
     return claim, value
 
 
-def role_of_claims(claims: Mapping[str, Any], options: OpenIdOptions) -> Role | None:
-    """Rights of a user by the issuer's claims."""
+def caller_of_claims(claims: Mapping[str, Any], options: OpenIdOptions) -> Caller | None:
+    """The user that the issuer says this of, and the user's role; None for one without a role."""
+    user = next((str(claims[each]) for each in USER_CLAIMS if claims.get(each)), "")
+    user = user[:USER_CHARACTERS_MAX]
     if _has(claims, options.operator):
-        return Role.OPERATOR
+        return Caller(Role.OPERATOR, user)
     if options.reader is None or _has(claims, options.reader):
-        return Role.READER
+        return Caller(Role.READER, user)
     return None
 
 
@@ -121,16 +149,19 @@ def _has(claims: Mapping[str, Any], wanted: tuple[str, str] | None) -> bool:
     return wanted[1] in (found if isinstance(found, list) else [found])
 
 
-def role_of_token(credential: str, options: TrackerOptions) -> Role | None:
-    """Owner of a token; comparisons take constant time."""
-    roles = ((options.token, Role.OPERATOR), (options.read_token, Role.READER))
-    found = [
-        role
-        for token, role in roles
+def caller_of_token(credential: str, options: TrackerOptions) -> Caller | None:
+    """Whose token it is; both are compared in a time that says nothing of them."""
+    callers = (
+        (options.token, Caller(Role.OPERATOR, OPERATOR_TOKEN)),
+        (options.read_token, Caller(Role.READER, READER_TOKEN)),
+    )
+    matching = [
+        caller
+        for token, caller in callers
         if token is not None
         and secrets.compare_digest(credential.encode("utf-8", "replace"), token.encode())
     ]
-    return found[0] if found else None
+    return matching[0] if matching else None
 
 
 def credential_of(headers: Mapping[str, str]) -> str:
@@ -148,16 +179,33 @@ def _cookie(header: str) -> str:
     return found.value if found is not None else ""
 
 
+def caller_of(
+    path: str, headers: Mapping[str, str], options: TrackerOptions, identify: Identify
+) -> Caller | None:
+    """Who sends a request; None for a credential of nobody where one is needed."""
+    if not needs_login(options) or path in WITHOUT_LOGIN:
+        return ANYBODY
+    return identify(credential_of(headers))
+
+
+def body_bytes_max(method: str, path: str) -> int:
+    """Of a request: submissions are larger than all others."""
+    return SUBMISSION_BYTES_MAX if (method, path) == ("POST", SUBMIT_PATH) else BODY_BYTES_MAX
+
+
 def refusal(
-    method: str, path: str, headers: Mapping[str, str], options: TrackerOptions, identify: Identify
+    method: str,
+    path: str,
+    headers: Mapping[str, str],
+    options: TrackerOptions,
+    caller: Caller | None,
 ) -> Refusal | None:
     """None for a request that may pass; names of headers in small letters."""
-    length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length[:20]) > BODY_BYTES_MAX:
-        return Refusal(413, f"a request has at most {BODY_BYTES_MAX} bytes")
-    role: Role | None = Role.OPERATOR
+    length, most = headers.get("content-length", "0"), body_bytes_max(method, path)
+    if not length.isdecimal() or int(length[:20]) > most:
+        return Refusal(413, f"a request has at most {most} bytes")
     if needs_login(options):
-        if path not in WITHOUT_LOGIN and (role := identify(credential_of(headers))) is None:
+        if caller is None:
             return Refusal(401, "send the service's token: `Authorization: Bearer TOKEN`")
     elif not is_loopback(host_of(headers.get("host", ""))):
         return Refusal(421, "this service is for this machine: use 127.0.0.1 or localhost")
@@ -165,7 +213,8 @@ def refusal(
         return None
     if _is_of_another_site(headers):
         return Refusal(403, "another site's page may change nothing here")
-    if role is not Role.OPERATOR and method != WEBSOCKET:
+    is_operator = caller is not None and caller.role is Role.OPERATOR
+    if not is_operator and method != WEBSOCKET:
         return Refusal(403, "this token has read-only access: an operator's token is needed")
     return None
 

@@ -12,7 +12,7 @@ import httpx
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri, prepare_token_request
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
-from heron_tracker.auth.access import Role, role_of_claims
+from heron_tracker.auth.access import Caller, caller_of_claims
 from heron_tracker.auth.open_id import FETCH_SECS, OpenIdIssuer
 from heron_tracker.auth.sessions import RANDOM_BYTES, Login, Sessions
 from heron_tracker.envelope import Unavailable
@@ -43,8 +43,8 @@ class CodeFlow:
         )  # fmt: skip
         return str(url), state
 
-    def end(self, login: Login, code: str) -> Role | None:
-        """Rights of the user whose token the issuer returns for the code; None without a token,
+    def end(self, login: Login, code: str) -> Caller | None:
+        """User and rights by the token that the issuer returns for the code; None without a token,
         for a token of a different login or audience, or for a user without read access."""
         url = self._endpoint("token_endpoint")
         try:
@@ -56,7 +56,7 @@ class CodeFlow:
         if claims is None or claims.get("nonce") != login.nonce:
             log.warning("%s gives a token that is not of this login", self.options.issuer)
             return None
-        return role_of_claims(claims, self.options)
+        return caller_of_claims(claims, self.options)
 
     def _given(self, url: str, login: Login, code: str) -> dict[str, Any]:
         """What the issuer gives for a code."""

@@ -105,15 +105,15 @@ def _add_issuer(router: APIRouter, flow: "CodeFlow", is_secure: bool) -> None:
         login = flow.sessions.take(state) if state and is_same else None
         if login is None:
             raise BadRequest("this login was not begun here, or long ago: begin again at /login")
-        role = flow.end(login, code) if code else None
-        if role is None:
+        caller = flow.end(login, code) if code else None
+        if caller is None:
             reason = f"{error!r:.100}" if error else "it gives no token for this service"
             return HTMLResponse(
                 f'<p>The issuer refuses the login: {escape(reason)}. <a href="{LOGIN}">Again</a>',
                 403,
             )
         answer = RedirectResponse(login.leads_to, 303)
-        _set(answer, COOKIE, flow.sessions.open(role), "lax", SESSION_SECS, is_secure)
+        _set(answer, COOKIE, flow.sessions.open(caller), "lax", SESSION_SECS, is_secure)
         answer.delete_cookie(STATE_COOKIE, httponly=True, samesite="lax", secure=is_secure)
         return answer
 

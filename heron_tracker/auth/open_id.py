@@ -12,7 +12,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from heron_core.errors import HeronError
-from heron_tracker.auth.access import Role, role_of_claims
+from heron_tracker.auth.access import Caller, caller_of_claims
 from heron_tracker.options import OpenIdOptions
 
 log = logging.getLogger("tracker")
@@ -40,11 +40,11 @@ class OpenIdIssuer:
         self._endpoints: Mapping[str, Any] = {}
         self._fetched_at = float("-inf")
 
-    def role_of(self, credential: str) -> Role | None:
-        """Rights of the sender; None for a token of another issuer or audience, or an expired
-        token. May block on the issuer."""
+    def caller_of(self, credential: str) -> Caller | None:
+        """What somebody may do who sends this; None if it is not the issuer's, not for us, or over.
+        May wait for the issuer."""
         claims = self.claims_of(credential, self._options.audience)
-        return None if claims is None else role_of_claims(claims, self._options)
+        return None if claims is None else caller_of_claims(claims, self._options)
 
     def claims_of(self, credential: str, audience: str) -> dict[str, Any] | None:
         """Claims of a token for the audience; None for an invalid token."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from heron_tracker.auth.access import Role
+from heron_tracker.auth.access import Caller
 
 LOGINS_MAX = 1000
 """Limit of pending logins, which any client can start."""
@@ -67,7 +67,7 @@ class Sessions:
         self._clock = clock
         self._lock = threading.Lock()
         self._logins = _Kept[Login](LOGIN_SECS, LOGINS_MAX)
-        self._sessions = _Kept[Role](SESSION_SECS, SESSIONS_MAX)
+        self._sessions = _Kept[Caller](SESSION_SECS, SESSIONS_MAX)
 
     def begin(self, login: Login) -> str:
         """What the issuer sends back with its answer (`state`)."""
@@ -81,12 +81,12 @@ class Sessions:
             self._logins.remove(state)
             return found
 
-    def open(self, role: Role) -> str:
+    def open(self, caller: Caller) -> str:
         """A session's credential."""
         with self._lock:
-            return self._sessions.add(role, self._clock())
+            return self._sessions.add(caller, self._clock())
 
-    def role_of(self, credential: str) -> Role | None:
+    def caller_of(self, credential: str) -> Caller | None:
         """User of the session; None if unknown or expired."""
         with self._lock:
             return self._sessions.get(credential, self._clock())

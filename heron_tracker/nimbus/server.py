@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from heron_core.errors import HeronError, TopologyError, UsageError
 from heron_core.loopback import is_loopback
+from heron_core.operations import Requester, Way
 from heron_core.thrift.calls import (
     LENGTH_BYTES,
     AuthorizationException,
@@ -28,6 +29,7 @@ from heron_tracker.nimbus.methods import METHODS
 from heron_tracker.nimbus.service import ANSWER_SECS, NimbusService
 from heron_tracker.nimbus.submissions import Submissions, TopologyFolders
 from heron_tracker.nimbus.uploads import Uploads
+from heron_tracker.requesters import local_user, requester_at
 
 BACKLOG = 32
 CONNECTIONS_MAX = 64
@@ -42,6 +44,8 @@ FRAME_SECS = 60.0
 LEAVE_SECS = 2.0
 """Answer for an unauthorised client."""
 ROOT = 0
+LOOPBACK = "127.0.0.1"
+"""Nimbus listens on loopback alone."""
 
 log = logging.getLogger("nimbus")
 
@@ -103,7 +107,7 @@ class NimbusServer:
     def __init__(
         self,
         listener: socket.socket,
-        answer: Callable[[ThriftCall], bytes],
+        answer: Callable[[ThriftCall, Requester], bytes],
         users: Iterable[int],
     ) -> None:
         self._listener, self._answer, self._users = listener, answer, frozenset(users)
@@ -136,8 +140,11 @@ class NimbusServer:
         try:
             with client:
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                refused = self._refused_user(client, port)
-                while self._answered(client, refused):
+                server_port = client.getsockname()[1]
+                refused = self._refused_user(port, server_port)
+                user = local_user(LOOPBACK, port, server_port)
+                asked_by = requester_at(user, client.getpeername()[0], Way.THRIFT)
+                while self._answered(client, refused, asked_by):
                     pass
         except _ClientGone:
             return
@@ -146,14 +153,14 @@ class NimbusServer:
         finally:
             self._free.release()
 
-    def _refused_user(self, client: socket.socket, port: int) -> str:
-        """Reason why the client may not call; empty if permitted."""
-        users = peer_users(port, client.getsockname()[1])
+    def _refused_user(self, port: int, server_port: int) -> str:
+        """Why the client may call nothing; empty if it may."""
+        users = peer_users(port, server_port)
         if users is None or (users and users <= self._users):
             return ""
         return f"this Nimbus is of user {os.getuid()}: user {sorted(users)} may call nothing here"
 
-    def _answered(self, client: socket.socket, refused: str) -> bool:
+    def _answered(self, client: socket.socket, refused: str, asked_by: Requester) -> bool:
         """Whether a call was answered and the next one may come."""
         first = _received(client, LENGTH_BYTES, time.monotonic() + IDLE_SECS)
         (size,) = struct.unpack("!I", first)
@@ -169,7 +176,7 @@ class NimbusServer:
             log.warning("%s", refused)
             answer = refusal(call, METHODS.get(call.method), AuthorizationException(refused))
         else:
-            answer = self._answer(call)
+            answer = self._answer(call, asked_by)
         client.settimeout(FRAME_SECS)
         client.sendall(framed(answer))
         return True

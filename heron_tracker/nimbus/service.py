@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from heron_core.config import MESSAGE_TIMEOUT_SECS
 from heron_core.errors import HeronError, TopologyError, shown
-from heron_core.operations import OperationKind
+from heron_core.operations import OperationKind, Requester
 from heron_core.state_tree import topology_path
 from heron_core.thrift.calls import ThriftCall, parse_arguments, refusal, reply
 from heron_io.state_store.protocol import StateStore
@@ -37,6 +37,8 @@ log = logging.getLogger("nimbus")
 READERS = 8
 """Topologies queried concurrently: a hanging master blocks one thread for ANSWER_SECS."""
 ANSWER_SECS = 1.0
+CLIENT = ""
+"""Among a call's arguments, whose names are never empty: its Requester."""
 KILL_WAIT_SECS = 30
 """Storm waits for topology.message.timeout.secs; the value is its default."""
 
@@ -64,15 +66,18 @@ class NimbusService:
     readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(READERS))
     started_at: float = field(default_factory=time.time)
 
-    def answer(self, call: ThriftCall) -> bytes:
-        """The answer to a call; what fails is an exception of Thrift's, in one sentence."""
+    def answer(self, call: ThriftCall, client: Requester) -> bytes:
+        """The answer to a client's call; what fails is an exception of Thrift's, in one
+        sentence."""
         method, handler = METHODS.get(call.method), _HANDLERS.get(call.method)
         if method is None or handler is None:
             error = unknown_method(call, METHODS)
             log.warning("%s", error)
             return refusal(call, None, error)
         try:
-            return reply(call, method, handler(self, parse_arguments(method, call)))
+            return reply(
+                call, method, handler(self, {**parse_arguments(method, call), CLIENT: client})
+            )
         except Exception as error:
             as_storm = _as_storm(call, error)
             log.warning("%s: %s", call.method, as_storm)
@@ -133,8 +138,9 @@ def _submit(service: NimbusService, given: Mapping[str, Any]) -> None:
         parse_config(given["jsonConf"]),
         service.uploads.finished(given["uploadedJarLocation"]),
         not inactive,
+        given[CLIENT],
     )
-    log.info("%s is submitted by a client", wanted.name)
+    log.info("%s is submitted by %s", wanted.name, given[CLIENT])
     service.submissions.submit(wanted)
 
 
@@ -146,14 +152,14 @@ def _kill(service: NimbusService, given: Mapping[str, Any]) -> None:
         secs = config.get(MESSAGE_TIMEOUT_SECS)
         wanted = int(secs) if isinstance(secs, int | float) else KILL_WAIT_SECS
     arguments = actions.kill_arguments(wanted)
-    actions.ask(service.store, snapshot, OperationKind.KILL, arguments)
-    log.info("%s is killed by a client, within %d s", snapshot.name, wanted)
+    actions.ask(service.store, snapshot, OperationKind.KILL, arguments, given[CLIENT])
+    log.info("%s is killed by %s, within %d s", snapshot.name, given[CLIENT], wanted)
 
 
 def _change(kind: OperationKind) -> Callable[[NimbusService, Mapping[str, Any]], None]:
     def change(service: NimbusService, given: Mapping[str, Any]) -> None:
-        actions.ask(service.store, service.named(given["name"]), kind, {})
-        log.info("%s of %s by a client", kind.value, given["name"])
+        actions.ask(service.store, service.named(given["name"]), kind, {}, given[CLIENT])
+        log.info("%s of %s by %s", kind.value, given["name"], given[CLIENT])
 
     return change
 
@@ -169,8 +175,8 @@ def _rebalance(service: NimbusService, given: Mapping[str, Any]) -> None:
     if not wanted:
         raise BadRequest("a rebalance says num_workers or num_executors: nothing else changes here")
     arguments = actions.update_arguments(snapshot, {"rebalanceOptions": wanted})
-    actions.ask(service.store, snapshot, OperationKind.UPDATE, arguments)
-    log.info("%s is rebalanced by a client", snapshot.name)
+    actions.ask(service.store, snapshot, OperationKind.UPDATE, arguments, given[CLIENT])
+    log.info("%s is rebalanced by %s", snapshot.name, given[CLIENT])
 
 
 def _is_allowed(service: NimbusService, given: Mapping[str, Any]) -> bool:

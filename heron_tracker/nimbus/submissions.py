@@ -6,6 +6,7 @@ What fails until then is the client's error; what fails later is in the log of N
 
 import fcntl
 import hashlib
+import json
 import logging
 import os
 import shutil
@@ -14,14 +15,17 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
 from heron_core.errors import HeronError, TopologyError
+from heron_core.operations import Requester
 from heron_core.state_tree import topology_path
 from heron_core.thrift.structs import Reader
+from heron_core.typed_json import to_json
 from heron_core.validation import topology_name_problems
+from heron_engine.scheduler.operations import ASKED_BY
 from heron_io.polling import wait_until
 from heron_io.private_files import make_private_folders, private
 from heron_io.state_store.protocol import StateStore
@@ -38,23 +42,53 @@ REASON_CHARACTERS_MAX = 2000
 FLUX_FILE, THRIFT_FILE, LOG_FILE = "flux.yaml", "submitted.thrift", "submit.log"
 
 
+class Submitted(Protocol):
+    """A topology of a client, in whatever form."""
+
+    @property
+    def name(self) -> str:
+        """The topology's name."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether spouts emit at once."""
+
+    @property
+    def asked_by(self) -> Requester:
+        """The client."""
+
+    def words(self, folder: str) -> list[str]:
+        """Write the code into a folder; the arguments of `heronpy submit` for the code.
+        TopologyError for malformed code."""
+
+
 @dataclass(frozen=True, slots=True)
 class WantedTopology:
-    """A client's submission."""
+    """A submission by Storm's Thrift interface."""
 
     name: str
     topology: StormTopology
     config: Mapping[str, Any]
     archive: str
     is_active: bool
+    asked_by: Requester
+
+    def words(self, folder: str) -> list[str]:
+        """Write code and topology into a folder; the arguments of `heronpy submit` for them."""
+        document = flux_document(self.name, self.topology, self.config)
+        unpack_code(self.archive, folder, is_needed=needs_code(self.topology))
+        _write(folder, FLUX_FILE, yaml.safe_dump(document, sort_keys=False).encode())
+        _write(folder, THRIFT_FILE, self.topology.write())
+        return [os.path.join(folder, FLUX_FILE)]
 
 
 class TopologyFolders:
-    """Code of the topologies of one state store, changed by a single Nimbus only."""
+    """The code of the topologies of one state store, which one service alone may change: that of
+    the command `service`."""
 
-    def __init__(self, home: str, store_url: str) -> None:
+    def __init__(self, home: str, store_url: str, service: str = "nimbus") -> None:
         number = hashlib.sha256(store_url.encode()).hexdigest()[:12]
-        self.path = os.path.join(home, "nimbus", number)
+        self.path = os.path.join(home, service, number)
         make_private_folders(self.path)
         self._lock = os.open(
             os.path.join(self.path, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
@@ -64,7 +98,7 @@ class TopologyFolders:
         except BlockingIOError:
             os.close(self._lock)
             raise HeronError(
-                f"another `heronpy nimbus` serves the state store {store_url}: end it first"
+                f"another `heronpy {service}` serves the state store {store_url}: end it first"
             ) from None
 
     @property
@@ -121,7 +155,7 @@ class Submissions:
         """Reason why a topology name is invalid; empty if valid."""
         return next(iter(topology_name_problems(name)), "") or self._in_use(name)
 
-    def submit(self, wanted: WantedTopology) -> None:
+    def submit(self, wanted: Submitted) -> None:
         """Start it; AlreadyAliveException, or TopologyError with the reason."""
         name = wanted.name
         if problem := next(iter(topology_name_problems(name)), ""):
@@ -166,25 +200,22 @@ class Submissions:
     def _is_registered(self, name: str) -> bool:
         return self._store.get(topology_path(name)) is not None
 
-    def _start(self, wanted: WantedTopology) -> None:
-        document = flux_document(wanted.name, wanted.topology, wanted.config)
+    def _start(self, wanted: Submitted) -> None:
         folder = self._folders.make(wanted.name)
         try:
-            unpack_code(wanted.archive, folder, is_needed=needs_code(wanted.topology))
-            _write(folder, FLUX_FILE, yaml.safe_dump(document, sort_keys=False).encode())
-            _write(folder, THRIFT_FILE, wanted.topology.write())
-            self._run(wanted, folder)
+            self._run(wanted, folder, wanted.words(folder))
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
 
-    def _run(self, wanted: WantedTopology, folder: str) -> None:
-        words = [*self._command, os.path.join(folder, FLUX_FILE)]
+    def _run(self, wanted: Submitted, folder: str, arguments: Sequence[str]) -> None:
+        words = [*self._command, *arguments]
         words += [] if wanted.is_active else ["--deactivated"]
         path = os.path.join(folder, LOG_FILE)
         with open(path, "wb", opener=private) as output:
             child = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                env={**os.environ, ASKED_BY: json.dumps(to_json(wanted.asked_by))},
                 # Ctrl-C of Nimbus is none of theirs.
                 start_new_session=True,
             )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from nicegui import ui
 
 from heron_core.errors import HeronError
-from heron_core.operations import Operation
+from heron_core.operations import Operation, Requester
 from heron_engine.scheduler.user_folder import Home
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.actions_view import (
@@ -27,10 +27,13 @@ from heron_tracker.service import Service
 class ActionsPanel:
     """Of one topology."""
 
-    def __init__(self, service: Service, name: str, refused: Callable[[], str]) -> None:
+    def __init__(
+        self, service: Service, name: str, refused: Callable[[], str], reader: Requester
+    ) -> None:
         self._service = service
         self._name = name
         self._refused = refused
+        self._reader = reader
         self._number: int | None = None
         self._buttons: ShownPart[tuple[Action, ...]] = ShownPart(self._draw)
         self._progress = ui.label().classes("progress").props('role="status"')
@@ -90,7 +93,7 @@ class ActionsPanel:
         try:
             snapshot = self._service.topology(self._name)
             arguments = arguments_of(action, snapshot, wanted, folder)
-            number = self._service.ask(snapshot, KINDS[action], arguments)
+            number = self._service.ask(snapshot, KINDS[action], arguments, self._reader)
         except HeronError as error:
             return str(error), None
         return f"{action.value}: request {number} stands in the state store", number

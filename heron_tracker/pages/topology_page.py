@@ -5,7 +5,7 @@ import asyncio
 from fastapi import Request
 
 from heron_core.errors import StateStoreError
-from heron_core.operations import Operation
+from heron_core.operations import Operation, Way
 from heron_engine.scheduler.operations import TopologyRequests
 from heron_tracker.envelope import NotFound
 from heron_tracker.model.history import Point
@@ -29,6 +29,7 @@ from heron_tracker.pages.topology_view import (
 from heron_tracker.pages.topology_view import (
     topology_page as view_of,
 )
+from heron_tracker.requesters import client_of
 from heron_tracker.service import Service
 
 LINES_MAX = 20
@@ -43,7 +44,8 @@ def topology_page(
         sentence = Sentence()
         summary = SummaryList()
         cards = Cards(names_topology=False)
-        actions = ActionsPanel(service, name, lambda: refused(request.headers))
+        reader = client_of(request, Way.PAGE)
+        actions = ActionsPanel(service, name, lambda: refused(request.headers), reader)
         graph = GraphPanel(name)
         heading("Components")
         components = LiveTable(COMPONENTS, "No numbers have come yet", "Components")

@@ -1,16 +1,18 @@
 """Storm's UI REST below /api/v1, plus problems as an extension."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Path, Query, Request
 from fastapi.responses import Response
 
-from heron_core.operations import OperationKind
+from heron_core.operations import OperationKind, Way
 from heron_tracker import actions
 from heron_tracker.actions import kill_arguments, update_arguments
 from heron_tracker.envelope import BadRequest, encoded
 from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.requesters import client_of
 from heron_tracker.service import Service
 from heron_tracker.storm_api import cluster_views, graphs, views
 from heron_tracker.storm_api.profiling import profiling_router
@@ -143,6 +145,16 @@ def _add_topology(router: APIRouter, service: Service) -> None:
 
 
 def _add_actions(router: APIRouter, service: Service) -> None:
+    def asked(
+        request: Request,
+        snapshot: TopologySnapshot,
+        word: str,
+        kind: OperationKind,
+        arguments: Mapping[str, Any],
+    ) -> Response:
+        number = service.ask(snapshot, kind, arguments, client_of(request, Way.REST))
+        return done(snapshot, word, number)
+
     def done(
         snapshot: TopologySnapshot, word: str, number: int | None, message: str = ""
     ) -> Response:
@@ -154,27 +166,30 @@ def _add_actions(router: APIRouter, service: Service) -> None:
         )  # fmt: skip
 
     @router.post("/topology/{topology_id}/activate", tags=["Storm"])
-    def activate(topology_id: TopologyId) -> Response:
+    def activate(request: Request, topology_id: TopologyId) -> Response:
         """As `heronpy activate`; it is carried out when this is answered, or soon after."""
         snapshot = service.by_id(topology_id)
-        return done(snapshot, "activate", service.ask(snapshot, OperationKind.ACTIVATE, {}))
+        return asked(request, snapshot, "activate", OperationKind.ACTIVATE, {})
 
     @router.post("/topology/{topology_id}/deactivate", tags=["Storm"])
-    def deactivate(topology_id: TopologyId) -> Response:
+    def deactivate(request: Request, topology_id: TopologyId) -> Response:
         """As `heronpy deactivate`."""
         snapshot = service.by_id(topology_id)
-        return done(snapshot, "deactivate", service.ask(snapshot, OperationKind.DEACTIVATE, {}))
+        return asked(request, snapshot, "deactivate", OperationKind.DEACTIVATE, {})
 
     @router.post("/topology/{topology_id}/kill/{wait_secs}", tags=["Storm"])
-    def kill(topology_id: TopologyId, wait_secs: WaitSecs) -> Response:
+    def kill(request: Request, topology_id: TopologyId, wait_secs: WaitSecs) -> Response:
         """As `heronpy kill --wait`."""
         snapshot = service.by_id(topology_id)
-        number = service.ask(snapshot, OperationKind.KILL, kill_arguments(wait_secs))
-        return done(snapshot, "kill", number)
+        arguments = kill_arguments(wait_secs)
+        return asked(request, snapshot, "kill", OperationKind.KILL, arguments)
 
     @router.post("/topology/{topology_id}/rebalance/{wait_secs}", tags=["Storm"])
     def rebalance(
-        topology_id: TopologyId, wait_secs: WaitSecs, body: Annotated[Any, Body()] = None
+        request: Request,
+        topology_id: TopologyId,
+        wait_secs: WaitSecs,
+        body: Annotated[Any, Body()] = None,
     ) -> Response:
         """As `heronpy update`, which waits for as long as it has to. Without options, as Storm's
         pages send it, instances are spread evenly, which they are already: nothing changes."""
@@ -182,8 +197,8 @@ def _add_actions(router: APIRouter, service: Service) -> None:
         if body is None:
             actions.check_can_ask(snapshot)
             return done(snapshot, "rebalance", None, EVEN_ALREADY)
-        number = service.ask(snapshot, OperationKind.UPDATE, update_arguments(snapshot, body))
-        return done(snapshot, "rebalance", number)
+        arguments = update_arguments(snapshot, body)
+        return asked(request, snapshot, "rebalance", OperationKind.UPDATE, arguments)
 
 
 def problems_router(service: Service) -> APIRouter:

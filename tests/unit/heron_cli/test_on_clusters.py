@@ -45,6 +45,7 @@ from heron_core.state_tree import (
 )
 from heron_core.stats import TopologyStats
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
+from heron_core.topology_events import ACTED
 from heron_engine.scheduler.backends.protocol import SelfRunning
 from heron_engine.scheduler.operation_kinds import CONTAINERS, PACKING
 from heron_engine.scheduler.operations import TopologyRequests
@@ -81,6 +82,8 @@ class FakeClient:
     goal: PackingPlan | None = None
     """The plan by which it runs when the update is over."""
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    actions: list[str] = field(default_factory=list)
+    """Those that it was told of, as its events have them."""
     left: int = 2
 
     def ask(
@@ -88,6 +91,9 @@ class FakeClient:
     ) -> dict[str, Any]:
         if command == "stats":
             return self.numbers()
+        if command == ACTED:
+            self.actions.append(str((arguments or {})["what"]))
+            return {}
         self.asked.append((command, arguments or {}))
         if command == "cancel":
             self.goal = BEFORE

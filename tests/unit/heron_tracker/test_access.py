@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from heron_cli.main import heronpy
 from heron_core.errors import HeronError, UsageError
 from heron_core.loopback import is_loopback
-from heron_tracker.auth.access import Refusal, refusal, token_of
+from heron_tracker.auth.access import ANYBODY, Refusal, refusal, token_of
 from heron_tracker.options import BODY_BYTES_MAX, TrackerOptions
 from heron_tracker.stacks import answer_of
 
@@ -46,7 +46,7 @@ def test_a_length_that_is_none() -> None:
 
 def refused_by(headers: dict[str, str]) -> Refusal | None:
     """Of a service without login."""
-    return refusal("POST", "/", headers, TrackerOptions(), lambda credential: None)
+    return refusal("POST", "/", headers, TrackerOptions(), ANYBODY)
 
 
 def refused(*arguments: str) -> str:

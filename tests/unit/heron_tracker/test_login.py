@@ -15,7 +15,14 @@ from joserfc.jwk import ECKey, OctKey
 from heron_core.errors import HeronError, UsageError
 from heron_io.http_settings import server_tls
 from heron_io.listening import listen_on
-from heron_tracker.auth.access import WEBSOCKET, Role, check_options, refusal, role_of_token
+from heron_tracker.auth.access import (
+    WEBSOCKET,
+    Caller,
+    Role,
+    caller_of_token,
+    check_options,
+    refusal,
+)
 from heron_tracker.auth.open_id import OpenIdIssuer
 from heron_tracker.options import OpenIdOptions, TrackerOptions
 from heron_tracker.server import BACKLOG, uvicorn_config
@@ -96,14 +103,12 @@ def test_a_page_of_a_reader_has_its_websocket() -> None:
     """What it carries is checked by itself; nobody else's page may open one."""
     options = TrackerOptions(token=OPERATOR, read_token=READER)
 
-    def identify(credential: str) -> Role | None:
-        return role_of_token(credential, options)
-
+    caller = caller_of_token(READER, options)
     reader = {"host": "here", **bearer(READER)}
-    assert refusal(WEBSOCKET, "/socket", reader, options, identify) is None
-    crossed = refusal(WEBSOCKET, "/socket", {**reader, "origin": "http://x"}, options, identify)
+    assert refusal(WEBSOCKET, "/socket", reader, options, caller) is None
+    crossed = refusal(WEBSOCKET, "/socket", {**reader, "origin": "http://x"}, options, caller)
     assert crossed is not None
-    unknown = refusal(WEBSOCKET, "/socket", {"host": "here"}, options, identify)
+    unknown = refusal(WEBSOCKET, "/socket", {"host": "here"}, options, None)
     assert unknown is not None
     assert unknown.status == 401
 
@@ -138,6 +143,10 @@ def issuer() -> Iterator[Issuer]:
     made.close()
 
 
+def role(caller: Caller | None) -> Role | None:
+    return None if caller is None else caller.role
+
+
 def test_tokens_of_an_issuer(issuer: Issuer) -> None:
     """What it signed for us is taken; what is changed, over or for others is not."""
     options = OpenIdOptions(issuer=issuer.url, audience="heronpy", operator=("groups", "ops"))
@@ -145,8 +154,8 @@ def test_tokens_of_an_issuer(issuer: Issuer) -> None:
     found = OpenIdIssuer(options, lambda: now[0])
     found.check()
     good = issuer.token(groups=["dev", "ops"])
-    assert found.role_of(good) is Role.OPERATOR
-    assert found.role_of(issuer.token(groups="dev")) is Role.READER
+    assert role(found.caller_of(good)) is Role.OPERATOR
+    assert role(found.caller_of(issuer.token(groups="dev"))) is Role.READER
     requests = issuer.requests
     stranger = ECKey.generate_key("P-256", {"kid": "first"}, private=True)
     shared = OctKey.import_key("a key of thirty-two bytes or more", {"kid": "first"})
@@ -159,13 +168,13 @@ def test_tokens_of_an_issuer(issuer: Issuer) -> None:
         good[:-6] + "AAAAAA",
         "a.b.c", "..", "", "x" * 50,
     ):  # fmt: skip
-        assert found.role_of(bad) is None
+        assert found.caller_of(bad) is None
     assert issuer.requests == requests, "tokens made up have the issuer asked again"
     issuer.key = ECKey.generate_key("P-256", {"kid": "second"}, private=True)
     now[0] = 60.0
-    assert found.role_of(issuer.token(groups=["ops"])) is Role.OPERATOR
+    assert role(found.caller_of(issuer.token(groups=["ops"]))) is Role.OPERATOR
     only = OpenIdOptions(issuer=issuer.url, audience="heronpy", reader=("groups", "dev"))
-    assert OpenIdIssuer(only).role_of(issuer.token(groups=["sales"])) is None
+    assert OpenIdIssuer(only).caller_of(issuer.token(groups=["sales"])) is None
 
 
 def test_the_service_takes_them_beside_its_own_tokens(issuer: Issuer) -> None:

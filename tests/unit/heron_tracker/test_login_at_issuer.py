@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from heron_tracker.auth.access import Role
+from heron_tracker.auth.access import Caller, Role
 from heron_tracker.auth.sessions import LOGIN_SECS, SESSION_SECS, SESSIONS_MAX, Login, Sessions
 from heron_tracker.options import OpenIdOptions, TrackerOptions
 from tests.unit.heron_tracker.client_support import Answer, Asked
@@ -17,6 +17,7 @@ from tests.unit.heron_tracker.issuer_support import Issuer
 
 PAGE = "/ui/topology/words?tab=1"
 BROWSER = {"accept": "text/html"}
+READER, OPERATOR = Caller(Role.READER, "ada"), Caller(Role.OPERATOR, "ada")
 
 
 class IssuerWithLogin(Issuer):
@@ -194,13 +195,13 @@ def test_sessions_end() -> None:
     now = [0.0]
     sessions = Sessions(lambda: now[0])
     login = Login("verifier", "nonce", "uri", "/")
-    first, state = sessions.open(Role.READER), sessions.begin(login)
+    first, state = sessions.open(READER), sessions.begin(login)
     now[0] = LOGIN_SECS
     assert sessions.take(state) is None
-    assert sessions.role_of(first) is Role.READER
+    assert sessions.caller_of(first) == READER
     now[0] = SESSION_SECS
-    assert sessions.role_of(first) is None
-    second = sessions.open(Role.OPERATOR)
+    assert sessions.caller_of(first) is None
+    second = sessions.open(OPERATOR)
     for _ in range(SESSIONS_MAX):
-        sessions.open(Role.READER)
-    assert sessions.role_of(second) is None
+        sessions.open(READER)
+    assert sessions.caller_of(second) is None

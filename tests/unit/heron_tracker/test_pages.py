@@ -15,7 +15,15 @@ from fastapi import Request
 
 from heron_io.state_store.file_store import FileStore
 from heron_tracker.application import as_from_a_page
-from heron_tracker.auth.access import COOKIE, LOGOUT, LOGS_IN, Refusal, Role, refusal, role_of_token
+from heron_tracker.auth.access import (
+    COOKIE,
+    LOGOUT,
+    LOGS_IN,
+    Refusal,
+    caller_of,
+    caller_of_token,
+    refusal,
+)
 from heron_tracker.options import TrackerOptions
 from heron_tracker.pages import mounting
 from heron_tracker.pages.notes import NOT_INSTALLED
@@ -194,11 +202,9 @@ def test_a_page_may_do_what_its_reader_may_do() -> None:
     options = TrackerOptions(token="0123456789abcdef")
     headers = {"authorization": "Bearer 0123456789abcdef", "sec-fetch-site": "cross-site"}
 
-    def role_of_here(credential: str) -> Role | None:
-        return role_of_token(credential, options)
-
     def refused_action(given: dict[str, str]) -> Refusal | None:
-        return refusal("POST", "/", given, options, role_of_here)
+        caller = caller_of("/", given, options, lambda each: caller_of_token(each, options))
+        return refusal("POST", "/", given, options, caller)
 
     assert refused_action(headers) is not None
     assert refused_action(as_from_a_page(headers)) is None

@@ -19,6 +19,7 @@ from heron_core.state_tree import (
     physical_path,
 )
 from heron_core.stats import TopologyStats
+from heron_core.topology_events import ACTED
 from heron_engine.scheduler.container.engines import Choice
 from heron_engine.scheduler.operation_kinds import OperationKinds
 from heron_engine.scheduler.operation_runner import OperationRunner, TopologyKilled
@@ -40,6 +41,8 @@ class FakeMaster:
     quiet: bool = True
     answers: bool = True
     commands: list[str] = field(default_factory=list)
+    actions: list[str] = field(default_factory=list)
+    """Those that it was told of, as its events have them."""
     update: dict[str, Any] = field(
         default_factory=lambda: {
             "number": 0, "under_way": False, "reason": "", "step": None, "waiting_for": [],
@@ -63,7 +66,8 @@ class FakeMaster:
     ) -> dict[str, Any]:
         if not self.answers:
             raise NoAnswer("nobody answers")
-        self.commands.append(command)
+        if command != ACTED:
+            self.commands.append(command)
         return dict(getattr(self, "on_" + command)(arguments or {}))
 
     def try_ask(
@@ -80,6 +84,10 @@ class FakeMaster:
     def try_stats(self, wait_secs: float = 3.0) -> TopologyStats | None:
         stats = self.try_ask("stats")
         return None if stats is None else TopologyStats.from_json(stats)
+
+    def on_acted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        self.actions.append(str(arguments["what"]))
+        return {}
 
     def on_activate(self, _: Mapping[str, Any]) -> dict[str, Any]:
         changed, self.paused = self.paused, False

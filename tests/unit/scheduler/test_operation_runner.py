@@ -319,3 +319,30 @@ def test_a_savepoint_in_a_folder_that_is_in_use_is_refused(world: World, tmp_pat
     world.poll(2)
     assert "savepoint is not empty: name a folder that is new" in kill().reason
     assert "checkpoint" not in world.master.commands
+
+
+def test_each_action_and_each_failure_is_told_to_the_master(world: World) -> None:
+    """Who asked for what is an event of the topology, and so is what was refused."""
+    world.ask(OperationKind.DEACTIVATE)
+    world.poll(3)
+    world.master.answers = False
+    late = world.ask(OperationKind.ACTIVATE)
+    world.poll()
+    world.now += SILENT_SECS + 1
+    world.poll()
+    assert late().state == OperationState.FAILED
+    world.master.answers = True
+    world.now += SILENT_SECS
+    world.poll()
+    assert world.master.actions == [
+        "deactivate", "activate", "activate failed: nobody answers",
+    ]  # fmt: skip
+
+
+def test_an_action_that_is_resumed_is_told_once(world: World) -> None:
+    world.master.quiet = False
+    world.ask(OperationKind.KILL, wait_secs=5.0)
+    world.poll(2)
+    world.start()
+    world.poll()
+    assert world.master.actions == ["kill, draining for at most 5 s"]

@@ -1,0 +1,143 @@
+"""Submission by REST: a file or an archive as the body of a request, started by `heronpy submit`.
+
+    curl -H "Authorization: Bearer $(cat token)" --data-binary @words.py \
+        "https://HOST:8889/api/topologies?name=words&file=words.py"
+
+A submission executes code of the client, so a service without a login refuses all submissions. The
+checks are those of `heronpy submit`, which runs as a child; the answer comes when the topology is
+registered, or has the reason of `heronpy submit`.
+"""
+
+import os
+import re
+import threading
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+
+from heron_core.errors import HeronError, TopologyError
+from heron_core.operations import Requester, Way
+from heron_io.private_files import make_private_folders, private
+from heron_io.state_store.protocol import StateStore
+from heron_tracker.auth.access import SUBMIT_PATH, needs_login
+from heron_tracker.envelope import BadRequest, Unavailable
+from heron_tracker.heron_api.routes import enveloped
+from heron_tracker.nimbus.structs import AlreadyAliveException
+from heron_tracker.nimbus.submissions import Submissions, TopologyFolders
+from heron_tracker.options import SubmitOptions, TrackerOptions
+from heron_tracker.requesters import client_of
+
+SERVICE = "ui"
+SUBMITS_AT_ONCE = 4
+"""Each holds a thread, a process that loads the code, and a file of the limit's size at most."""
+FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
+ENDINGS = (".py", ".yaml", ".yml", ".tar.gz", ".tgz")
+Name = Annotated[str, Query(max_length=200)]
+_free_submits = threading.Semaphore(SUBMITS_AT_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedFile:
+    """A topology file, a Flux file or an archive of `heronpy package`."""
+
+    name: str
+    file: str
+    """Name of the file; the ending decides how the file is read."""
+    path: str
+    """Where the upload lies; moved into the folder of the topology."""
+    topology: str
+    """The topology of the file, for a file with several; empty for the only one."""
+    is_active: bool
+    asked_by: Requester
+
+    def words(self, folder: str) -> list[str]:
+        """Move the upload into the folder; the arguments of `heronpy submit`."""
+        target = os.path.join(folder, self.file)
+        os.replace(self.path, target)
+        chosen = ["-n", self.topology] if self.topology else []
+        return [target, *chosen, "-N", self.name]
+
+
+class RestSubmissions:
+    """Submissions into one state store; opened by the first one."""
+
+    def __init__(self, store: StateStore, options: SubmitOptions) -> None:
+        self._store = store
+        self._options = options
+        self._lock = threading.Lock()
+        self._opened: tuple[TopologyFolders, Submissions] | None = None
+
+    def new_upload(self) -> str:
+        """The path of a new, empty file. HeronError if another service has the folder."""
+        folder = self._open()[0].uploads
+        make_private_folders(folder)
+        path = os.path.join(folder, f"{time.time_ns():020d}-{threading.get_ident()}")
+        os.close(private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        return path
+
+    def submit(self, wanted: SubmittedFile) -> None:
+        """Start a topology, and wait until the topology is registered. BadRequest with the reason
+        of `heronpy submit`, HeronError for a name in use."""
+        submissions = self._open()[1]
+        submissions.sweep()
+        try:
+            submissions.submit(wanted)
+        except AlreadyAliveException as error:
+            raise HeronError(str(error)) from None
+        except TopologyError as error:
+            raise BadRequest(str(error)) from None
+
+    def _open(self) -> tuple[TopologyFolders, Submissions]:
+        with self._lock:
+            if self._opened is None:
+                options = self._options
+                folders = TopologyFolders(options.home, options.store_url, SERVICE)
+                self._opened = folders, Submissions(self._store, folders, options.command)
+            return self._opened
+
+
+def submit_router(store: StateStore, options: TrackerOptions) -> APIRouter:
+    """The route of submissions, which needs an operator's token."""
+    router = APIRouter(tags=["Operations"])
+    submissions = None if options.submit is None else RestSubmissions(store, options.submit)
+
+    @router.post(SUBMIT_PATH)
+    async def submit(
+        request: Request, name: Name, file: Name, topology: Name = "", deactivated: bool = False
+    ) -> Response:
+        """As `heronpy submit FILE -N NAME`: the body is the file."""
+        if submissions is None or not needs_login(options):
+            raise Unavailable(
+                "a submission executes the client's code: start `heronpy ui` with --token-file or "
+                "--openid-issuer"
+            )
+        if not FILE_NAME.fullmatch(file) or not file.endswith(ENDINGS):
+            raise BadRequest(f"file is the name of a file with the ending {', '.join(ENDINGS)}")
+        if not _free_submits.acquire(blocking=False):
+            raise Unavailable(f"{SUBMITS_AT_ONCE} submissions are under way already: try again")
+        path = ""
+        try:
+            path = await run_in_threadpool(submissions.new_upload)
+            await _write(path, request.stream())
+            client = await run_in_threadpool(partial(client_of, request, Way.REST))
+            wanted = SubmittedFile(name, file, path, topology, not deactivated, client)
+            await run_in_threadpool(submissions.submit, wanted)
+        finally:
+            _free_submits.release()
+            if path and os.path.exists(path):
+                os.unlink(path)
+        return enveloped(request, {"topology": name})
+
+    return router
+
+
+async def _write(path: str, chunks: AsyncIterator[bytes]) -> None:
+    with open(path, "wb") as file:
+        async for chunk in chunks:
+            file.write(chunk)

@@ -1,0 +1,145 @@
+"""Topologies and operations by REST, with a stand-in for `heronpy submit`."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from heron_core.operations import OperationKind, Way
+from heron_core.state_tree import topology_path
+from heron_engine.scheduler.operations import TopologyRequests
+from heron_io.state_store.file_store import FileStore
+from heron_tracker.options import SubmitOptions, TrackerOptions
+from tests.unit.heron_tracker.client_support import Answer, Asked
+
+OPERATOR, READER = "operators-token-of-1", "a-readers-token-of-1"
+REGISTERS = """
+import os, sys
+from heron_core.state_tree import topology_path
+from heron_io.state_store.opening import open_store
+words = sys.argv[2:]
+if b"mistake" in open(words[0], "rb").read():
+    sys.exit("heronpy: the topology has a mistake")
+with open_store(sys.argv[1]) as store:
+    name = words[words.index("-N") + 1]
+    file, by = os.path.basename(words[0]), os.environ["HERONPY_ASKED_BY"]
+    store.put(topology_path(name), {"words": words[1:], "file": file, "by": by})
+"""
+"""Instead of `heronpy submit`: registers the topology, with the arguments of the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestClient:
+    """A service with a login, over a state store of files."""
+
+    asked: Asked
+    store: FileStore
+
+    def submit(self, query: str, body: bytes = b"code", token: str = OPERATOR) -> Answer:
+        path = f"/api/topologies?{query}"
+        return self.asked.send("POST", path, body, authorization=f"Bearer {token}")
+
+    def post(self, path: str, body: object = None) -> Answer:
+        path = f"/api/topologies/{path}"
+        return self.asked.post(path, body, authorization=f"Bearer {OPERATOR}")
+
+
+@pytest.fixture
+def rest(tmp_path: Path) -> Iterator[RestClient]:
+    url = f"file://{tmp_path}/state"
+    submit = SubmitOptions(
+        command=(sys.executable, "-c", REGISTERS, url), store_url=url, home=str(tmp_path / "home")
+    )
+    options = TrackerOptions(token=OPERATOR, read_token=READER, submit=submit, first_poll_secs=60.0)
+    with FileStore(str(tmp_path / "state")) as store:
+        asked = Asked(store=store, options=options)
+        yield RestClient(asked, store)
+        asked.close()
+
+
+def test_a_file_is_submitted_in_the_name_of_the_client(rest: RestClient) -> None:
+    answer = rest.submit("name=new&file=words.py&topology=Words&deactivated=true")
+    assert (answer.status, answer.result) == (200, {"topology": "new"})
+    found = rest.store.get(topology_path("new"))
+    assert found is not None
+    assert found["file"] == "words.py"
+    assert found["words"] == ["-n", "Words", "-N", "new", "--deactivated"]
+    asked_by = json.loads(found["by"])
+    assert (asked_by["user"], asked_by["way"]) == ("operator-token", Way.REST)
+    assert rest.submit("name=new&file=words.py").status == 409
+
+
+def test_a_large_archive_is_no_larger_than_the_limit_of_submissions(rest: RestClient) -> None:
+    """Beyond the 64 KiB of all other requests."""
+    answer = rest.submit("name=large&file=words.tar.gz", b"x" * 300_000)
+    assert answer.status == 200, answer.text
+
+
+@pytest.mark.parametrize(
+    ("query", "body", "status", "text"),
+    [
+        ("name=a/../b&file=w.py", b"", 400, "must be a word"),
+        ("name=a&file=../w.py", b"", 400, "file is the name of a file with the ending .py"),
+        ("name=a&file=w.exe", b"", 400, "file is the name of a file with the ending .py"),
+        ("name=a&file=w.py", b"a mistake", 400, "the topology has a mistake"),
+        ("name=a", b"", 400, "file: Field required"),
+    ],
+)
+def test_a_submission_that_is_refused_says_why(
+    rest: RestClient, tmp_path: Path, query: str, body: bytes, status: int, text: str
+) -> None:
+    answer = rest.submit(query, body)
+    assert answer.status == status
+    assert text in answer.json["message"]
+    left = {each.name for each in (tmp_path / "home").rglob("*") if each.is_file()}
+    assert left <= {".lock"}
+
+
+def test_a_reader_submits_nothing(rest: RestClient) -> None:
+    assert rest.submit("name=a&file=w.py", token=READER).status == 403
+    assert rest.submit("name=a&file=w.py", token="else").status == 401
+
+
+def test_a_service_without_a_login_takes_no_submission(tmp_path: Path) -> None:
+    with FileStore(str(tmp_path)) as store:
+        asked = Asked(store=store)
+        answer = asked.send("POST", "/api/topologies?name=a&file=w.py", b"code")
+        asked.close()
+    assert answer.status == 503
+    assert "start `heronpy ui` with --token-file" in answer.json["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "kind"),
+    [
+        ("words/checkpoint", None, OperationKind.CHECKPOINT),
+        ("words/savepoint", None, OperationKind.KILL),
+        ("words/restart", None, OperationKind.RESTART),
+        ("words/restart", {"containers": [1]}, OperationKind.RESTART),
+        ("words/cancel", None, OperationKind.CANCEL),
+    ],
+)
+def test_operations_become_requests(
+    rest: RestClient, path: str, body: object, kind: OperationKind
+) -> None:
+    rest.store.put(topology_path("words"), {})
+    answer = rest.post(path, body)
+    assert answer.status == 200, answer.text
+    request = TopologyRequests(rest.store, "words").get(answer.result["operation"])
+    assert request is not None
+    assert (request.kind, request.requester.way) == (kind, Way.REST)
+    if body is not None:
+        assert request.arguments == {"containers": [1]}
+    if path.endswith("savepoint"):
+        assert request.arguments["savepoint"] == answer.result["savepoint"]
+
+
+def test_a_restart_names_containers_of_the_topology(rest: RestClient) -> None:
+    bodies: list[object] = [{"containers": [99]}, {"containers": []}, {"containers": "1"}, [1]]
+    for body in bodies:
+        answer = rest.post("words/restart", body)
+        assert answer.status == 400
+        assert "containers of words: 0, 1" in answer.json["message"]
