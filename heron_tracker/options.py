@@ -50,7 +50,7 @@ class AccessLogOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubmitOptions:
+class SubmissionOptions:
     """How topologies that clients send are started."""
 
     command: tuple[str, ...]
@@ -99,7 +99,7 @@ class TrackerOptions:
     read_token: str | None = None
     """Tokens with read access."""
     open_id: OpenIdOptions | None = None
-    submit: SubmitOptions | None = None
+    submit: SubmissionOptions | None = None
     """None: no submissions by REST."""
     access_log: AccessLogOptions | None = None
     """None: requests are not logged."""

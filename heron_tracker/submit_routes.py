@@ -30,7 +30,7 @@ from heron_tracker.envelope import BadRequest, Unavailable
 from heron_tracker.heron_api.routes import enveloped
 from heron_tracker.nimbus.structs import AlreadyAliveException
 from heron_tracker.nimbus.submissions import Submissions, TopologyFolders
-from heron_tracker.options import SubmitOptions, TrackerOptions
+from heron_tracker.options import SubmissionOptions, TrackerOptions
 from heron_tracker.requesters import client_of
 
 SERVICE = "ui"
@@ -67,7 +67,7 @@ class SubmittedFile:
 class RestSubmissions:
     """Submissions into one state store; opened by the first one."""
 
-    def __init__(self, store: StateStore, options: SubmitOptions) -> None:
+    def __init__(self, store: StateStore, options: SubmissionOptions) -> None:
         self._store = store
         self._options = options
         self._lock = threading.Lock()

@@ -18,7 +18,7 @@ from heron_engine.scheduler.user_folder import Home
 from heron_io.logs import log_json_to_stderr
 from heron_tracker.alert_rules import text as rules_text
 from heron_tracker.grafana import dashboard
-from heron_tracker.options import SubmitOptions, TrackerOptions
+from heron_tracker.options import SubmissionOptions, TrackerOptions
 from heron_tracker.pages.notes import NOT_INSTALLED, are_installed
 
 Serve = Callable[[TrackerOptions, str, str, Callable[[str], None]], None]
@@ -96,11 +96,11 @@ def ui_command(
     serve(options, store_options.store_url(), folder, _ready)
 
 
-def _submit_options(store_options: StoreOptions) -> SubmitOptions:
+def _submit_options(store_options: StoreOptions) -> SubmissionOptions:
     """Submissions by REST lead to where this command looks for topologies."""
     cluster = chosen(store_options.cluster, store_options.config_path)
     command = submit_command(cluster, store_options.zookeeper, insecure=False)
-    return SubmitOptions(
+    return SubmissionOptions(
         command=tuple(command), store_url=store_options.store_url(), home=Home.of_user().path
     )
 

@@ -12,7 +12,7 @@ from heron_core.operations import OperationKind, Way
 from heron_core.state_tree import topology_path
 from heron_engine.scheduler.operations import TopologyRequests
 from heron_io.state_store.file_store import FileStore
-from heron_tracker.options import SubmitOptions, TrackerOptions
+from heron_tracker.options import SubmissionOptions, TrackerOptions
 from tests.unit.heron_tracker.client_support import Answer, Asked
 
 OPERATOR, READER = "operators-token-of-1", "a-readers-token-of-1"
@@ -50,7 +50,7 @@ class RestClient:
 @pytest.fixture
 def rest(tmp_path: Path) -> Iterator[RestClient]:
     url = f"file://{tmp_path}/state"
-    submit = SubmitOptions(
+    submit = SubmissionOptions(
         command=(sys.executable, "-c", REGISTERS, url), store_url=url, home=str(tmp_path / "home")
     )
     options = TrackerOptions(token=OPERATOR, read_token=READER, submit=submit, first_poll_secs=60.0)
