@@ -17,7 +17,7 @@ from heron_tracker.nimbus.structs import (
 from heronpy_compat.streamparse.thrift import (
     KillOptions,
     StormTopology,
-    SubmissionOptions,
+    SubmitOptions,
     TopologySummary,
 )
 
@@ -40,7 +40,7 @@ _LOCATION = (1, "location", STRING)
 METHODS: Mapping[str, ThriftMethod] = {
     "submitTopology": ThriftMethod(arguments(*_SUBMISSION), None, _OF_SUBMIT),
     "submitTopologyWithOpts": ThriftMethod(
-        arguments(*_SUBMISSION, (5, "options", SubmissionOptions)), None, _OF_SUBMIT
+        arguments(*_SUBMISSION, (5, "options", SubmitOptions)), None, _OF_SUBMIT
     ),
     "killTopology": ThriftMethod(_NAME, None, _OF_RUNNING),
     "killTopologyWithOpts": ThriftMethod(
