@@ -13,6 +13,7 @@ PAGES: dict[str, str | dict[str, str]] = {
         "State": "docs/STATE.md",
         "Checkpoints": "docs/CHECKPOINTS.md",
         "Columns": "docs/COLUMNS.md",
+        "SQL": "docs/SQL.md",
         "Connectors": "docs/CONNECTORS.md",
         "Queries of state": "docs/QUERIES.md",
         "Tests": "docs/TESTING.md",

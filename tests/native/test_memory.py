@@ -77,11 +77,13 @@ def test_messages_that_were_passed_on_leave_nothing_behind(compiled: SimpleNames
 
 
 SOURCE = "hot_messages"
+BASE = "hot_trees"
+"""SOURCE imports a class of BASE."""
 CHECK = " && at + digit < length"
 BUILD = """
 from pathlib import Path
 import native_build as build
-build.EXTENSIONS = {{{name!r}: build.EXTENSIONS[{name!r}]}}
+build.EXTENSIONS = {{name: build.EXTENSIONS[name] for name in {names}}}
 build.build(Path("heron_core"), {flags})
 """
 READ = (
@@ -102,7 +104,7 @@ def test_the_sanitizers_end_a_process_that_reads_beyond_a_frame(
     assert text.count(CHECK) == 1
     if is_planted:
         source.write_text(text.replace(CHECK, ""))
-    program = BUILD.format(name=SOURCE, flags=FLAGS)
+    program = BUILD.format(names=(BASE, SOURCE), flags=FLAGS)
     run = python(folder, "-c", program, **{SANITIZE: "1"})
     assert run.returncode == 0, run.stderr[-4000:]
     run = preloaded(folder, READ)

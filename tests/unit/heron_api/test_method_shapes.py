@@ -300,7 +300,7 @@ OBJECTS: dict[str, tuple[type, Callable[[Any], object], set[str]]] = {
 }  # fmt: skip
 WITHOUT = {"clone", "union", "log", "window", "aggregate", "set_name", "get_name",
            "set_num_partitions", "get_num_partitions", "transform", "late_elements",
-           "group_by_key", "processed"}  # fmt: skip
+           "group_by_key", "processed", "sql"}  # fmt: skip
 """Operations that take none; what transform and aggregate take are objects."""
 
 

@@ -154,7 +154,7 @@ def test_no_answer_has_a_secret(asked: Asked) -> None:
     """Passwords of a component's config, of URLs and of the topology's own, on every route."""
     fixed = {
         "topology_id": "words", "wait_secs": "0", "host_port": "there-2", "component": "count",
-        "minutes": "1", "owner": "ada",
+        "minutes": "1", "owner": "ada", "name": "words",
     }  # fmt: skip
     query = urlencode(
         {
