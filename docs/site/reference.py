@@ -1,7 +1,7 @@
-"""The reference of the API: a page for each module that users import, with its public names.
+"""The reference of the API: a page for each module of the users, with the public names.
 
-The names are read from the source, as modules load what they name when it is asked for: those of
-`__all__`, else what the module imports under the same name, else its own classes and functions.
+Names come from the source, because modules load names late: the names of `__all__`, else the
+imports `Name as Name`, else the classes and functions of the module.
 """
 
 import ast
@@ -13,7 +13,7 @@ from docs.site.uses import Use, Uses, uses
 
 FOLDER = "reference/api"
 USES_MAX = 5
-"""So many uses of a name are listed."""
+"""Limit of listed uses of a name."""
 
 MODULES = {
     "Topologies": (

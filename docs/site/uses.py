@@ -1,7 +1,6 @@
-"""Where a public name is used: sections of the pages and examples whose code imports it.
+"""Uses of public names: sections of the pages, and examples, with an import of the name.
 
-A docstring says what a name does; a program shows it. Code that is not complete Python is passed
-over.
+A docstring describes a name; a program shows the use. Blocks without complete Python are skipped.
 """
 
 import ast
@@ -16,11 +15,11 @@ PACKAGE = "heronpy_compat"
 Use = tuple[str, PurePosixPath, str]
 """A title, the file of the repository, the anchor (empty: the whole file)."""
 Uses = dict[tuple[str, str], list[Use]]
-"""(module, name) as imported -> where, pages before examples, as pages explain what they use."""
+"""(module, name) of an import -> uses. Pages come before examples, because pages explain."""
 
 
 def uses(root: Path, pages: list[str]) -> Uses:
-    """What the pages and the files below `examples` import from the package of the users."""
+    """Imports from the users' package in the pages and in the files below `examples`."""
     shown: dict[tuple[str, str], list[Use]] = defaultdict(list)
     for use, code in [*_blocks(root, pages), *_examples(root)]:
         for imported in _imports(code):
