@@ -7,6 +7,7 @@ import socket
 
 from heron_cli.doctor.results import CheckResult
 from heron_core.errors import HeronError
+from heron_engine.scheduler.container.control_groups import CPU, MEMORY, GroupAccess, group_access
 from heron_engine.scheduler.machine_limits import (
     FILES_OF_INSTANCE,
     FILES_OF_PROCESS,
@@ -32,6 +33,7 @@ def machine_results(home: str) -> list[CheckResult]:
     return [
         cores_result(len(os.sched_getaffinity(0)), _read(CPU_MAX)),
         memory_result(memory, _read(MEMORY_MAX)),
+        limits_result(group_access()),
         files_result(files),
         processes_result(processes),
         folder_result(home),
@@ -58,6 +60,16 @@ def memory_result(memory_bytes: int, limit: str) -> CheckResult:
     if instances < INSTANCES_EXPECTED:
         return CheckResult("memory", "problem", capacity, "give the machine or its cgroup more")
     return CheckResult("memory", "ok", capacity)
+
+
+def limits_result(found: GroupAccess) -> CheckResult:
+    """Whether the kernel can limit containers to the cores and memory of their packing plan."""
+    names = {CPU: "cores", MEMORY: "memory"}
+    granted = [f"{names[each.controller]}, in {each.directory}" for each in found.bases]
+    reasons = "; ".join(found.reasons)
+    if not found.reasons:
+        return CheckResult("limits of containers", "ok", "; ".join(granted))
+    return CheckResult("limits of containers", "absent", "; ".join((*granted, reasons)))
 
 
 def files_result(limit: int) -> CheckResult:

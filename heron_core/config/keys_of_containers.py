@@ -128,6 +128,16 @@ CONTAINER_DISK = CONTAINERS.add(Key(
     "topology.container.disk", r.size(1), None, "disk of a container", on_spark=False,
     without="the sum of its instances and the padding",
 ))
+CONTAINER_LIMITS = CONTAINERS.add(Key(
+    "topology.container.limits",
+    r.one_of(v.LIMITS_WHERE_POSSIBLE, v.LIMITS_REQUIRED, v.OFF), v.LIMITS_WHERE_POSSIBLE,
+    "whether the kernel limits a container (`cpu.max`, `memory.high`) to the cores and memory of "
+    f"the packing plan: `{v.LIMITS_WHERE_POSSIBLE}` (a line in the container's log and `heronpy "
+    f"doctor` say where not), `{v.LIMITS_REQUIRED}` (a start without is refused) or `off`; YARN "
+    "and Kubernetes limit their containers themselves",
+    on_spark=False, see="DEPLOY.md#limits-of-cpu-and-memory",
+    why="a plan that reserves cores means them: on a shared machine a busy bolt takes no more",
+))
 CONTAINER_CPU_PADDING = CONTAINERS.add(Key(
     "topology.container.cpu.padding",
     lambda config, key: r.core_count(config, key, zero=True), None,

@@ -59,6 +59,8 @@ ON = "on"
 RATES = "rates"
 THRESHOLD = "threshold"
 
+LIMITS_WHERE_POSSIBLE, LIMITS_REQUIRED = "where_possible", "required"
+"""Of a container's CPU and memory; or OFF."""
 ROUND_ROBIN = "round_robin"
 FIRST_FIT_DECREASING = "first_fit_decreasing"
 HERON_PACKINGS = {

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from heron_core import config as keys
 from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
 from heron_engine.scheduler.backends.protocol import describe_containers
 from heron_engine.scheduler.container import executor, own_process
+from heron_engine.scheduler.container.control_groups import check_limits
 from heron_engine.scheduler.container.shutdown_timeouts import CONTAINER_SHUTDOWN_SECS
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_engine.scheduler.machine_limits import check_this_machine
@@ -22,8 +24,11 @@ class LocalBackend:
     ready_secs = READY_SECS
 
     def check(self, submission: Submission) -> None:
-        """Checks only whether the local machine can hold the topology."""
+        """Checks memory and files of the machine, and its control groups if limits are required."""
         check_this_machine(submission.packing)
+        config = keys.with_defaults(submission.topology.config)
+        if keys.value_of(config, keys.CONTAINER_LIMITS) == keys.LIMITS_REQUIRED:
+            check_limits()
 
     def jobs(self, submission: Submission, sockets: str) -> list[ProcessSpec]:
         """An executor for each container, the topology master's first."""

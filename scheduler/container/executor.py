@@ -25,6 +25,11 @@ from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan, packin
 from heron_core.records import replace
 from heron_core.supervision import PACKING
 from heron_core.topology import ComponentSpec, TopologySpec
+from heron_engine.scheduler.container.control_groups import (
+    ContainerGroup,
+    check_limits,
+    group_access,
+)
 from heron_engine.scheduler.container.rehearsal import rehearse
 from heron_engine.scheduler.container.run_mark import RunMark, begin_states
 from heron_engine.scheduler.container.shutdown_timeouts import (
@@ -69,6 +74,8 @@ class ContainerSpec(Struct, frozen=True):
     """Whether the topology has run before: then a process that cannot start does not end it."""
     relocate: Callable[[TopologySpec], TopologySpec] = lambda each: each
     """A topology with local paths; HeronError if its code is unavailable."""
+    limited_by: str = ""
+    """The cluster that limits the container's CPU and memory itself; empty if none does."""
     mark: RunMark = RunMark.THERE
     """What its processes have to do about the run's mark in the checkpoint store."""
 
@@ -81,6 +88,12 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     spec = replace(spec, predecessor=link.predecessor or spec.predecessor)
     spec = replace(spec, mark=_begin_states(spec))
     log.info("hot path: %s", HOT_PATH)
+    try:
+        limits = container_limits(spec)
+    except HeronError as error:
+        log.error("%s", error)
+        link.report(str(error))
+        return ExitCode.TOPOLOGY_FAILED
     if spec.container != MASTER_CONTAINER:
         rehearse()
     _compute_lookups(spec)
@@ -92,12 +105,13 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
         link=link,
         restart_limit=keys.restart_limit(config),
         silent_secs=keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
-        read_specs=lambda message: changed_specs(spec, message, link),
+        read_specs=lambda message: changed_specs(spec, message, link, limits),
         kills_orphans=True,
         was_up=spec.was_up or bool(spec.predecessor),
     )
     link.came_up()
     outcome = supervisor.run()
+    limits.leave()
     log.info("container %d ends: %s", spec.container, outcome.reason)
     link.report(outcome.reason)
     return outcome.code
@@ -117,8 +131,35 @@ def _begin_states(spec: ContainerSpec) -> RunMark:
     return begin_states(spec.topology, spec.keys, spec.container, url, was_here)
 
 
+def container_limits(spec: ContainerSpec) -> ContainerGroup:
+    """Enter the groups that limit the container, as far as it is to be limited here.
+
+    HeronError if limits are required and missing.
+    """
+    mode = keys.value_of(keys.with_defaults(spec.topology.config), keys.CONTAINER_LIMITS)
+    group = ContainerGroup(spec.topology.name, spec.container)
+    if spec.container == MASTER_CONTAINER or mode == keys.OFF:
+        return group
+    if spec.limited_by:
+        log.info("CPU and memory: limited by %s", spec.limited_by)
+        return group
+    if mode == keys.LIMITS_REQUIRED:
+        check_limits()
+    resource = spec.packing.container(spec.container).resource
+    try:
+        log.info("CPU and memory: %s", group.enter(group_access(), resource))
+    except HeronError as error:
+        if mode == keys.LIMITS_REQUIRED:
+            raise
+        log.warning("%s", error)
+    return group
+
+
 def changed_specs(
-    spec: ContainerSpec, message: PlanMessage | None, link: SupervisorLink
+    spec: ContainerSpec,
+    message: PlanMessage | None,
+    link: SupervisorLink,
+    limits: ContainerGroup | None = None,
 ) -> list[ProcessSpec]:
     """Processes of the container after a rescale; HeronError without a plan.
 
@@ -131,6 +172,8 @@ def changed_specs(
     if message is None or PACKING not in message:
         raise HeronError("the packing plan is missing")
     packing = packing_from_json(message[PACKING])
+    if limits is not None:
+        limits.change(packing.container(spec.container).resource)
     topology = spec.topology if packing.changed is None else spec.relocate(packing.changed)
     return process_specs(replace(spec, packing=packing, topology=topology))
 

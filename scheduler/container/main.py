@@ -90,6 +90,7 @@ def main(words: Sequence[str] | None = None) -> int:
         _console(given.console),
         given.bind_host,
         was_up=stored.was_up,
+        limited_by=given.limited_by,
         relocate=partial(on_this_machine, given),
     )
     try:
@@ -120,6 +121,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--waits", action="store_true", help="it waits for a state store that is away"
+    )
+    parser.add_argument(
+        "--limited-by", default="", metavar="CLUSTER", help="what limits its CPU and memory"
     )
     parser.add_argument(
         "--on-trial", action="store_true", help="it does not end the topology if it cannot run"

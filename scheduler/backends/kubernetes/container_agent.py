@@ -50,7 +50,8 @@ def main(words: Sequence[str]) -> int:
         return ExitCode.UNSTARTED
     remove_old_sockets()
     os.makedirs(given.value("logs"), exist_ok=True)
-    machine = ("--sockets", sockets_in(os.getcwd()), "--bind-host", given.own.pod_ip, "--waits")
+    machine = ("--sockets", sockets_in(os.getcwd()), "--bind-host", given.own.pod_ip, "--waits",
+               "--limited-by", "Kubernetes")  # fmt: skip
     instance = ServiceInstance((*given.container, *machine), given.own.silent_secs)
     signal.signal(signal.SIGTERM, lambda *_: instance.stop("SIGTERM"))
     is_master = int(given.value("container")) == MASTER_CONTAINER

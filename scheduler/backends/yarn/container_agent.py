@@ -115,7 +115,8 @@ def logs_folder() -> str:
 
 def all_arguments(arguments: Sequence[str], store_url: str) -> list[str]:
     """Arguments of scheduler.container with machine-specific values."""
-    return [*arguments, "--logs", logs_folder(), *machine_arguments(store_url)]
+    own = ("--logs", logs_folder(), "--limited-by", "YARN")
+    return [*arguments, *own, *machine_arguments(store_url)]
 
 
 def report(text: str) -> None:
