@@ -4,7 +4,7 @@ The topology master makes the events; the live view, `stats`, the summary of a r
 topology's `events.log` show them.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from msgspec import Struct
@@ -99,6 +99,6 @@ def event_time(event: TopologyEvent) -> str:
 
 
 def log_line(event: TopologyEvent) -> str:
-    """The event's line in events.log."""
-    when = datetime.fromtimestamp(event.at).astimezone().strftime("%Y-%m-%dT%H:%M:%S%z")
+    """The event's line in events.log: UTC with the zone, as in all logs."""
+    when = datetime.fromtimestamp(event.at, UTC).isoformat(timespec="milliseconds")
     return f"{when} {event_text(event)}"

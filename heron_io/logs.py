@@ -19,9 +19,6 @@ from heron_core import config as keys
 from heron_io.console import ConsoleStream, ConsoleWriter
 from heron_io.private_files import make_private_folders, private
 
-LOG_BYTES_MAX = 100 * 1024 * 1024
-LOG_FILES = 5
-"""Heron's limits (heron_internals.yaml: maximum.size.mb 100, maximum.files 5)."""
 FORMAT = "%(asctime)s %(levelname)s %(message)s"
 CONSOLE_FORMAT = "%(levelname)s %(message)s"
 OUR_LOGGERS = frozenset({"heron_instance", "heron_io", "container", "kazoo"})
@@ -115,6 +112,23 @@ class _ConsoleLog(logging.Handler):
             self.handleError(record)
 
 
+def utc_time(at: float) -> str:
+    """Seconds since 1970 as a line of a log shows them, `2026-11-28T06:00:00.123+00:00`: hosts of
+    one topology may have several zones, and local time repeats an hour each year."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+class TextLines(logging.Formatter):
+    """A line of text for each record, in UTC with the zone."""
+
+    def __init__(self, layout: str = FORMAT) -> None:
+        super().__init__(layout)
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 (the name is logging's)
+        """The time of the record in UTC."""
+        return utc_time(record.created)
+
+
 class JsonLines(logging.Formatter):
     """A line of JSON for each record: for programs that collect logs."""
 
@@ -126,7 +140,7 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One object, with the traceback if present."""
         fields: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": utc_time(record.created),
             "level": record.levelname,
             **self._labels,
             "logger": record.name,
@@ -150,7 +164,7 @@ def log_to(
     debug: bool = False,
     console: int | None = None,
     console_level: int | None = None,
-    log_format: str = keys.TEXT,
+    settings: keys.LogSettings = keys.LogSettings(),  # noqa: B008 (frozen)
 ) -> None:
     """Send logging, stdout, stderr and crash dumps of this process to the file at `path`.
 
@@ -158,9 +172,11 @@ def log_to(
     `console_level` or above. Its lines begin with `name`.
     """
     make_private_folders(os.path.dirname(path))
-    handler = _RotatingFile(path, maxBytes=LOG_BYTES_MAX, backupCount=LOG_FILES, encoding="utf-8")
-    is_json = log_format == keys.JSON
-    handler.setFormatter(JsonLines(process=name) if is_json else logging.Formatter(FORMAT))
+    handler = _RotatingFile(
+        path, maxBytes=settings.bytes_max, backupCount=settings.files, encoding="utf-8"
+    )
+    is_json = settings.line_format == keys.JSON
+    handler.setFormatter(JsonLines(process=name) if is_json else TextLines())
     handler.adopt()
     # A line that cannot be written (a full disk) is lost; telling so on stderr would log it again.
     logging.raiseExceptions = False
@@ -187,6 +203,13 @@ def _printed(
 
     raw = cast(Any, _PrintedBytes(stream, log, console))
     return TextIOWrapper(raw, "utf-8", "backslashreplace", newline="\n", write_through=True)
+
+
+def log_text_to(handler: logging.Handler, level: int, layout: str = FORMAT) -> None:
+    """Text log lines of a process at `handler` alone, from `level` up."""
+    handler.setFormatter(TextLines(layout))
+    logging.getLogger().handlers[:] = [handler]
+    logging.getLogger().setLevel(level)
 
 
 def log_json_to_stderr(name: str) -> None:

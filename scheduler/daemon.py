@@ -14,7 +14,7 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.algorithms.backoff import UNLIMITED
-from heron_core.config import log_format
+from heron_core.config import log_settings
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import TopologyState
 from heron_core.records import replace
@@ -80,8 +80,10 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int, sockets: 
     """`sockets`: folder of the previous scheduler; empty for the first."""
     name = submission.topology.name
     sockets = sockets or sockets_folder()
-    form = log_format(submission.topology.config)
-    log_to(os.path.join(submission.home.logs(name), "scheduler.log"), "scheduler", log_format=form)
+    settings = log_settings(submission.topology.config)
+    log_to(
+        os.path.join(submission.home.logs(name), "scheduler.log"), "scheduler", settings=settings
+    )
     outcome = SupervisorOutcome(ExitCode.TOPOLOGY_FAILED, "the scheduler failed")
     try:
         _announce(submission, backend, sockets)

@@ -17,7 +17,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from heron_core.action_text import action_text
-from heron_core.config import OFF, autoscale_mode, log_format, with_defaults
+from heron_core.config import OFF, autoscale_mode, log_settings, with_defaults
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.operations import CHANGES, EXCLUSIVE, Operation, OperationKind, OperationState
@@ -235,7 +235,7 @@ def runner_job(
 
     def main(link: SupervisorLink) -> int:
         path = os.path.join(submission.home.logs(name), "operations.log")
-        log_to(path, "operations", log_format=log_format(submission.topology.config))
+        log_to(path, "operations", settings=log_settings(submission.topology.config))
         start_heartbeat_thread(link)
         link.came_up()
         try:

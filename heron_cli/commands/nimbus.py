@@ -18,6 +18,7 @@ from heron_cli.options.state_store import (
 )
 from heron_core.errors import UsageError
 from heron_engine.scheduler.user_folder import Home
+from heron_io.logs import log_text_to
 from heron_tracker.nimbus.server import NimbusOptions, check_address, serve
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def nimbus_command(
     check_address(host)
     url = store_url(zookeeper) if cluster is None else cluster.store_url
     check_private(url, insecure)
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    log_text_to(logging.StreamHandler(), logging.WARNING)
     logging.getLogger("nimbus").setLevel(logging.INFO)
     options = NimbusOptions(
         host=host,

@@ -194,6 +194,17 @@ LOG_FORMAT = OBSERVATION.add(Key(
     "topology.log.format", r.one_of(v.TEXT, v.JSON), v.TEXT,
     "format of log lines: `text`, or `json` (one object per line)",
 ))
+LOG_MAXIMUM_SIZE = OBSERVATION.add(Key(
+    "topology.log.maximum.size", r.size(v.LOG_BYTES_LEAST), v.LOG_BYTES,
+    "size of a log file, as `20MB` or in bytes, after which the process begins another",
+    why="Heron's limit (`heron.logging.maximum.size.mb`)",
+))
+LOG_MAXIMUM_FILES = OBSERVATION.add(Key(
+    "topology.log.maximum.files", r.whole_to(1, v.LOG_FILES_MOST), v.LOG_FILES,
+    "number of full log files that stay beside the current one of each process; the oldest is "
+    "removed first",
+    why="Heron's limit (`heron.logging.maximum.files`)",
+))
 CONSOLE_LOG_LEVEL = OBSERVATION.add(Key(
     "topology.console.log.level", r.switch(*v.LOG_LEVELS), v.WARNING,
     "minimum level of components' log lines that `heronpy run` shows: `off`, `debug`, `info`, "

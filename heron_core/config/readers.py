@@ -37,6 +37,18 @@ def whole(least: int) -> Reader:
     return lambda config, key: whole_number(config, key, least)
 
 
+def whole_to(least: int, most: int) -> Reader:
+    """The reader of a whole number from `least` to `most`."""
+
+    def read(config: Mapping[str, Any], key: str) -> int:
+        number = whole_number(config, key, least)
+        if number > most:
+            raise TopologyError(f"{key} must be at most {most}, not {number}")
+        return number
+
+    return read
+
+
 def seconds(config: Mapping[str, Any], key: str) -> float:
     """The value of `key` in seconds, a positive number; a string of digits is accepted."""
     value = config[key]

@@ -6,6 +6,7 @@ values.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from heron_core.algorithms.retries import RetryPolicy
@@ -18,6 +19,7 @@ __all__ = [
     "DEFAULTS",
     "KEYS",
     "SAME_IN_OTHER_WORDS",
+    "LogSettings",
     "autoscale_mode",
     "autoscale_policy",
     "backpressure_mode",
@@ -30,7 +32,7 @@ __all__ = [
     "flag",
     "given",
     "instances_max",
-    "log_format",
+    "log_settings",
     "metrics_host",
     "metrics_port",
     "reliability",
@@ -187,9 +189,26 @@ def environment(config: Mapping[str, Any]) -> dict[str, str]:
     return variables(config, ENVIRONMENT)
 
 
-def log_format(config: Mapping[str, Any]) -> str:
-    """How the lines of logs look: text (default), or json, an object each."""
-    return str(value_of({**DEFAULTS, **config}, LOG_FORMAT))
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """Format and limits of the log files of each process."""
+
+    line_format: str = TEXT
+    """TEXT, or JSON: an object for each line."""
+    bytes_max: int = LOG_BYTES
+    """Size of a file, after which another begins."""
+    files: int = LOG_FILES
+    """Full files that stay beside the current one."""
+
+
+def log_settings(config: Mapping[str, Any]) -> LogSettings:
+    """Settings of the log files, with defaults for keys that `config` lacks."""
+    merged = {**DEFAULTS, **config}
+    return LogSettings(
+        str(value_of(merged, LOG_FORMAT)),
+        int(value_of(merged, LOG_MAXIMUM_SIZE)),
+        int(value_of(merged, LOG_MAXIMUM_FILES)),
+    )
 
 
 def console_log_level(config: Mapping[str, Any]) -> int | None:

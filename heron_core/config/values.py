@@ -53,6 +53,13 @@ LOG_LEVELS = {
     "error": 40,
 }
 """Level names -> `logging` numbers."""
+LOG_BYTES_LEAST = 64 * 1024
+"""A log that rotates with each traceback would lose what it is kept for."""
+LOG_BYTES = 100 * 1024 * 1024
+LOG_FILES = 5
+"""Heron's limits (heron_internals.yaml: maximum.size.mb 100, maximum.files 5)."""
+LOG_FILES_MOST = 1000
+"""Each rotation renames every full file."""
 ADVISE = "advise"
 ON = "on"
 

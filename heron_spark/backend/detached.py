@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from enum import Enum
 from logging.handlers import RotatingFileHandler
 
+from heron_core.config import LogSettings, log_settings
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
-from heron_io.logs import FORMAT, LOG_BYTES_MAX, LOG_FILES
+from heron_io.logs import TextLines
 from heron_spark.backend import command_server
 from heron_spark.compile.plan import compile_topology
 from heron_spark.driver.progress import Progress, line_about
@@ -49,9 +50,9 @@ class DetachedResult:
 class Logs:
     """What tasks print: a log for each, COMPONENT-TASK.log as those of other topologies."""
 
-    def __init__(self, folder: str, packing: PackingPlan) -> None:
+    def __init__(self, folder: str, packing: PackingPlan, settings: LogSettings) -> None:
         self._logs = {
-            task: _log_at(os.path.join(folder, f"{each.component}-{task}.log"))
+            task: _log_at(os.path.join(folder, f"{each.component}-{task}.log"), settings)
             for task, each in packing.instances.items()
         }
 
@@ -72,14 +73,18 @@ class Logs:
             handler.handle(logging.LogRecord(label, logging.INFO, "", 0, text, None, None))
 
 
-def _log_at(path: str) -> RotatingFileHandler:
+def _log_at(path: str, settings: LogSettings) -> RotatingFileHandler:
     """A log that is there, if empty, and open only once somebody prints: tasks may be thousands."""
     with open(path, "a"):
         pass
     handler = RotatingFileHandler(
-        path, maxBytes=LOG_BYTES_MAX, backupCount=LOG_FILES, encoding="utf-8", delay=True
+        path,
+        maxBytes=settings.bytes_max,
+        backupCount=settings.files,
+        encoding="utf-8",
+        delay=True,
     )
-    handler.setFormatter(logging.Formatter(FORMAT))
+    handler.setFormatter(TextLines())
     return handler
 
 
@@ -118,7 +123,7 @@ def _run(
             return DetachedResult(DetachedEnding.ENDED, end_text(topology, folder))
         check_environment(options)
         server = stack.enter_context(command_server.serving(topology, packing, arguments))
-        printed = stack.enter_context(closing(Logs(logs, packing)))
+        printed = stack.enter_context(closing(Logs(logs, packing, log_settings(topology.config))))
         for notice in plan.notices:
             log.warning("%s", notice)
 

@@ -110,8 +110,8 @@ class SparkQueryBackend:
 
         topology, logs = launch.topology, launch.home.logs(launch.topology.name)
         debug = keys.flag(keys.with_defaults(topology.config), keys.DEBUG)
-        form = keys.log_format(topology.config)
-        log_to(os.path.join(logs, "spark.log"), "spark", debug=debug, log_format=form)
+        settings = keys.log_settings(topology.config)
+        log_to(os.path.join(logs, "spark.log"), "spark", debug=debug, settings=settings)
         start_heartbeat_thread(link)
         options = with_archives(self.options, topology, launch.home, sockets)
         arguments = CommandServerArguments(launch.store_url, launch.keys)

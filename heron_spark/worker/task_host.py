@@ -29,6 +29,7 @@ from heron_core.records import replace
 from heron_core.wire.frames import Frames, destination_of
 from heron_core.wire.packets import watermark_of
 from heron_io.imports import put_on_search_path
+from heron_io.logs import log_text_to
 from heron_io.processes import started_at
 from heron_spark.batch_log.blocks import GREETING, NUMBER, messages
 from heron_spark.batch_log.checkpoint_dir import CheckpointDir
@@ -293,11 +294,8 @@ def main(arguments: list[str]) -> int:
         job = Job.read(folder, run)
     except OSError:
         return ExitCode.ORPHANED  # the run is over already
-    logging.basicConfig(
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-        level=logging.DEBUG if _debug(job) else logging.INFO,
-    )
+    level = logging.DEBUG if _debug(job) else logging.INFO
+    log_text_to(logging.StreamHandler(), level, "%(asctime)s %(levelname)s %(name)s %(message)s")
     listening = socket.socket(socket.AF_UNIX)
     attendance = Attendance(listening)
     watched = (folder, run, int(parent), attendance, over)

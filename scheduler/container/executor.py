@@ -82,9 +82,9 @@ class ContainerSpec(Struct, frozen=True):
 
 def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     """Supervise the container until it ends; returns the exit code, and says why."""
-    form = keys.log_format(spec.topology.config)
+    settings = keys.log_settings(spec.topology.config)
     name = f"container {spec.container}"
-    log_to(_log_file(spec, f"container-{spec.container}"), name, log_format=form)
+    log_to(_log_file(spec, f"container-{spec.container}"), name, settings=settings)
     spec = replace(spec, predecessor=link.predecessor or spec.predecessor)
     spec = replace(spec, mark=_begin_states(spec))
     log.info("hot path: %s", HOT_PATH)
@@ -250,10 +250,10 @@ def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
 def _service(
     spec: ContainerSpec, log_name: str, serve: Callable[[SupervisorLink], int]
 ) -> Callable[[SupervisorLink], int]:
-    form = keys.log_format(spec.topology.config)
+    settings = keys.log_settings(spec.topology.config)
 
     def main(link: SupervisorLink) -> int:
-        log_to(_log_file(spec, log_name), log_name, log_format=form)
+        log_to(_log_file(spec, log_name), log_name, settings=settings)
         link.predecessor = link.predecessor or spec.predecessor
         raise_file_limit()
         try:
@@ -282,11 +282,13 @@ def _instance_spec(
 
     path = _log_file(spec, label)
     shown = f"{plan.component}[{plan.index}]"
-    form, debug = keys.log_format(spec.topology.config), _debug(spec.topology)
+    settings, debug = keys.log_settings(spec.topology.config), _debug(spec.topology)
     level = keys.console_log_level(spec.topology.config)
 
     def main(link: SupervisorLink) -> int:
-        log_to(path, shown, debug=debug, console=spec.console, console_level=level, log_format=form)
+        log_to(
+            path, shown, debug=debug, console=spec.console, console_level=level, settings=settings
+        )
         make_importable(spec.topology)
         try:
             enter_folder(spec.topology.by_name[plan.component])

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from heron_core import config as keys
 from heron_core.algorithms.backoff import UNLIMITED, RestartPolicy
-from heron_core.config import log_format
+from heron_core.config import log_settings
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan
@@ -119,7 +119,7 @@ class Driver:
         """The application from its start to its end; returns the exit code and says why."""
         path = os.path.join(self.spec.submission.home.logs(self._name), "spark.log")
         config = self.spec.submission.topology.config
-        log_to(path, "spark", log_format=log_format(config))
+        log_to(path, "spark", settings=log_settings(config))
         start_heartbeat_thread(self.link)
         self.link.came_up()  # a start failure is reported by exit code
         signal.signal(signal.SIGTERM, self._terminated)

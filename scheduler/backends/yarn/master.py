@@ -54,6 +54,7 @@ from heron_engine.scheduler.cluster_nodes import ClusterNodes, Found
 from heron_engine.scheduler.container.agent import ContainerAgent
 from heron_engine.scheduler.container.agent_arguments import check_python, remove_old_sockets
 from heron_engine.scheduler.update_plans import Packings, read_packings
+from heron_io.logs import log_text_to
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from heron_io.state_store.zookeeper_access import ACCESS_VARIABLES
@@ -329,11 +330,8 @@ _DOERS: Mapping[type, Callable[[YarnMaster, Any], None]] = {
 def main(words: Sequence[str]) -> int:
     """Run the application master; returns its exit code."""
     logs = logs_folder()
-    logging.basicConfig(
-        filename=os.path.join(logs, LOG),
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(message)s",
-    )
+    file = logging.FileHandler(os.path.join(logs, LOG), encoding="utf-8")
+    log_text_to(file, logging.INFO)
     logging.getLogger("py4j").setLevel(logging.WARNING)
     logging.getLogger("kazoo").setLevel(logging.WARNING)
     try:

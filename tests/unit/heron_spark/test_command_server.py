@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from heron_core.config import LogSettings
 from heron_core.instance_report import (
     DISTRIBUTIONS,
     NOTHING_REPORTED,
@@ -139,7 +140,7 @@ def test_a_driver_that_is_started_again_is_as_the_one_before_left_it(store: Stat
 
 
 def test_what_a_task_prints_is_in_its_log(tmp_path: Path) -> None:
-    logs = Logs(str(tmp_path), PACKING)
+    logs = Logs(str(tmp_path), PACKING, LogSettings())
     names = ["count-2.log", "count-3.log", "words-1.log"]
     assert sorted(each.name for each in tmp_path.iterdir()) == names
     logs.add(progress(1, 10))
