@@ -204,6 +204,11 @@ class InstanceStats(InstanceNumbers, frozen=True, kw_only=True):
     sent_bytes: Annotated[int, counter(
         "Sent to its stream manager", summed=Summed.ALONE, heron="__sent-bytes", metric="sent_bytes"
     )] = 0  # fmt: skip
+    backpressure_caused_ms: Annotated[int, counter(
+        "Milliseconds during which its queue caused back-pressure", summed=Summed.ALONE,
+        heron="__time_spent_back_pressure_by_compid",
+        more="the sum of all stream managers that name the instance, by their processes",
+    )] = 0  # fmt: skip
     emitted_by_stream: Mapping[str, int] = field(default_factory=dict)
     executed_by_input: Mapping[str, int] = field(default_factory=dict)
     clock: ClockStats | None = None
@@ -260,6 +265,8 @@ class StreamManagerStats(Struct, frozen=True, kw_only=True):
     """container -> messages received from its stream manager; 0: unknown sender."""
     peer_bytes_out: Mapping[int, int] = field(default_factory=dict)
     """container -> messages sent to its stream manager."""
+    caused_ms: Mapping[int, int] = field(default_factory=dict)
+    """task id -> milliseconds during which a queue here named it as a cause of back-pressure."""
     dropped: int = 0
     """Deliveries that found a queue full, in mode drop."""
     counters: Mapping[str, Any] = field(default_factory=dict)

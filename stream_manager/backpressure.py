@@ -25,9 +25,9 @@ NO_TASKS: frozenset[int] = frozenset()
 
 
 SHARE_SECS = 10.0
-"""The window of a share: what is busy is measured between two reports, so blocked time is, too."""
+"""The window of a share: busy time is measured between two reports, so blocked time is, too."""
 SAMPLED_SECS = 1.0
-"""Between two looks that are kept: eleven of an instance."""
+"""Time between two samples of an instance: eleven are kept."""
 
 
 class QueueOrigin(NamedTuple):
@@ -37,7 +37,7 @@ class QueueOrigin(NamedTuple):
     """The container whose stream manager holds the queue."""
     queue: int = 0
     """For a local queue: the target container, or the own container for queues of instances. 0
-    for queues of other stream managers, which do not report the target."""
+    for queues of other stream managers, whose announcements lack the target."""
 
 
 Cause = tuple[QueueOrigin, int]
@@ -52,7 +52,7 @@ class Pauses(Struct):
     total_secs: float = 0.0
     """Of the pauses that have ended."""
     seen: float | None = None
-    """When the first process of the task came; None: not yet."""
+    """Time of the first process of the task; None: not yet."""
     samples: deque[tuple[float, float]] = field(default_factory=deque)
     """Time of a sample and total pause by then, for samples in the window."""
 
@@ -65,9 +65,9 @@ class Pauses(Struct):
         return self.total_secs + self.this_secs(now)
 
     def share(self, now: float) -> float:
-        """Paused for which share of the last SHARE_SECS, or since it was first seen: 0 to 1.
+        """Paused share of the last SHARE_SECS, or of the time since the first process: 0 to 1.
 
-        A task is also paused while no process serves it, so more than all of the time may come out.
+        A task without a process is paused, too, so the quotient may be above 1.
         """
         if self.seen is None:
             return 0.0
@@ -75,7 +75,7 @@ class Pauses(Struct):
         return min(1.0, (self.secs(now) - before) / (now - began)) if now > began else 0.0
 
     def sample(self, now: float) -> None:
-        """Note how long it was paused by now: shares are between this and an older look."""
+        """Note the total pause by now: shares are between this sample and an older one."""
         if self.seen is None:
             return
         if not self.samples:
@@ -110,6 +110,30 @@ class Pauses(Struct):
         return True
 
 
+class CausedTime(Struct):
+    """Time during which queues of this stream manager name a task as a cause."""
+
+    since: float | None = None
+    """None: the task is not a cause now."""
+    total_secs: float = 0.0
+    """Of the times that have ended."""
+
+    def begin(self, now: float) -> None:
+        """A queue names the task; further queues make no difference."""
+        if self.since is None:
+            self.since = now
+
+    def end(self, now: float) -> None:
+        """The last queue has lifted the task."""
+        if self.since is not None:
+            self.total_secs, self.since = self.total_secs + now - self.since, None
+
+    def milliseconds(self, now: float) -> int:
+        """The whole until now."""
+        this_secs = 0.0 if self.since is None else now - self.since
+        return round((self.total_secs + this_secs) * 1000)
+
+
 class BackPressure:
     """Causes, local and remote, and the local instances paused by them."""
 
@@ -121,6 +145,8 @@ class BackPressure:
         self._upstream_by = PAUSED_BY_MODE[mode]
         self._causes: dict[QueueOrigin, set[int]] = {}
         """The tasks that each queue names: all causes that stand. No set is empty."""
+        self._caused: dict[int, CausedTime] = {}
+        """task -> time as a cause by our own queues, for tasks that ever were one."""
         self._pauses: dict[int, Pauses] = {}
         """Of the local instances. Their causes follow from `_causes`."""
         self._paused_by: dict[int, list[int]] = {}
@@ -152,6 +178,8 @@ class BackPressure:
             if task not in self._paused_by:
                 continue
             self._causes.setdefault(origin, set()).add(task)
+            if origin.announcer == self._container:
+                self._caused.setdefault(task, CausedTime()).begin(now)
             paused += [
                 instance
                 for instance in self._paused_by[task]
@@ -177,6 +205,7 @@ class BackPressure:
             if task not in packing.instances or origin.announcer not in containers
         }
         released = self._lift(gone, now)
+        self._caused = {x: each for x, each in self._caused.items() if x in packing.instances}
         before = set(self._pauses)
         self._assign(packing)
         for origin, task in self._all():
@@ -190,6 +219,8 @@ class BackPressure:
             named.discard(task)
             if not named:
                 self._causes.pop(origin, None)
+        for task in self._caused.keys() & {task for _, task in lifted} - self.own():
+            self._caused[task].end(now)
         return [task for task, pauses in self._pauses.items() if pauses.remove(lifted, now)]
 
     def seen(self, task: int, now: float) -> None:
@@ -228,6 +259,11 @@ class BackPressure:
             if pauses.secs(now) > 0 or pauses.causes
         }
 
+    def caused_ms(self, now: float) -> dict[int, int]:
+        """task -> milliseconds during which a queue of ours named it: Heron's
+        `__time_spent_back_pressure_by_compid`. Tasks that were never a cause are left out."""
+        return {task: each.milliseconds(now) for task, each in self._caused.items()}
+
     def validate(self, now: float, containers: Set[int]) -> None:
         """AssertionError unless the pauses follow from the causes."""
         assert all(self._causes.values()), "a queue that names nothing has an entry"
@@ -236,6 +272,8 @@ class BackPressure:
             assert origin.announcer in containers, f"{origin} has no container"
             assert (origin.queue in containers) == (origin.announcer == self._container)
             assert task in self._paused_by, f"cause {task} is not a task"
+        counting = {task for task, each in self._caused.items() if each.since is not None}
+        assert counting == self.own(), f"time counts for {counting}, causes are {self.own()}"
         for instance, pauses in self._pauses.items():
             expected = {cause for cause in causes if instance in self._paused_by[cause[1]]}
             assert pauses.causes == expected, f"task {instance}: {pauses.causes} != {expected}"

@@ -356,6 +356,7 @@ class ControlPlane:
             },
             "peer_bytes": {each: queue.waiting_bytes for each, queue in state.peers.items()},
             "causes": sorted(self._pressure.named_by(state.container)),
+            "caused_ms": self._pressure.caused_ms(state.now),
         }
 
     def _waiting_bytes(self) -> dict[int, int]:

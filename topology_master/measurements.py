@@ -1,6 +1,7 @@
 """What heartbeats tell: the instances' reports, the stream managers' counters, pauses, errors."""
 
 import reprlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
@@ -27,7 +28,7 @@ from heron_engine.topology_master.physical_plan import CurrentPlan
 
 OPTIONAL = (
     "waiting_tuples", "waiting_secs", "task_bytes_in", "task_bytes_out", "peer_bytes_in",
-    "peer_bytes_out",
+    "peer_bytes_out", "caused_ms",
 )  # fmt: skip
 """What a stream manager may say by task or by container: numbers whose sums fit into a message."""
 
@@ -187,7 +188,11 @@ class Measurements:
             yield from paused.items()
 
     def _queues(self) -> dict[int, QueueNumbers]:
-        """task id -> tuples queued or delivered by its stream manager."""
+        """task id -> tuples queued or delivered by its stream manager, and the time of
+        back-pressure caused at any stream manager."""
+        caused = Counter[int]()
+        for stream_manager in self._stream_managers.values():
+            caused.update(stream_manager.caused_ms)
         return {
             task: QueueNumbers(
                 size_bytes,
@@ -195,6 +200,7 @@ class Measurements:
                 stream_manager.waiting_secs.get(task, 0.0),
                 stream_manager.task_bytes_in.get(task, 0),
                 stream_manager.task_bytes_out.get(task, 0),
+                caused[task],
             )
             for stream_manager in self._stream_managers.values()
             for task, size_bytes in stream_manager.waiting_bytes.items()

@@ -73,6 +73,8 @@ class QueueNumbers(NamedTuple):
     """What came to the instance so far."""
     sent_bytes: int = 0
     """Deliveries sent by an instance."""
+    caused_ms: int = 0
+    """Time as a cause of back-pressure."""
 
 
 EMPTY_QUEUE = QueueNumbers(0, 0, 0.0)
@@ -438,6 +440,7 @@ class RollUp:
             clock=self._clock(task),
             received_bytes=queue.received_bytes,
             sent_bytes=queue.sent_bytes,
+            backpressure_caused_ms=queue.caused_ms,
             latency_secs=_by_kind(report, "total_secs"),
             latency_samples=_by_kind(report, "number"),
         )

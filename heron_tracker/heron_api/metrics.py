@@ -18,7 +18,7 @@ from heron_tracker.model.snapshot import TopologySnapshot
 Json = dict[str, Any]
 EMITTED, EXECUTED = "__emit-count", "__execute-count"
 STREAM_MANAGERS = "__stmgr__"
-"""Heron's component of stream managers, requested by its pages; empty here."""
+"""Heron's component of stream managers (stream_managers.py)."""
 LATENCIES = {f"__{kind}-latency": latency_series(kind) for kind in DISTRIBUTIONS}
 """Heron's name of a mean in nanoseconds -> the series of its sum and of how many it is of."""
 NANOSECONDS = 1e9
@@ -200,7 +200,7 @@ def _mean_nanoseconds(secs: float, samples: float) -> float:
 def chosen(
     by_instance: Mapping[str, Mapping[int, float]], wanted: Wanted, snapshot: TopologySnapshot
 ) -> dict[str, dict[int, float]]:
-    """Timelines of the requested instances."""
+    """Timelines of the requested instances, or stream managers."""
     rows = {_heron_id(row) for row in rows_of(snapshot, wanted)}
     names = rows | set(wanted.instances)
     return {

@@ -13,8 +13,9 @@ from heron_core.validation import choices
 from heron_io.open_metrics import exposition
 from heron_tracker import log_files, stacks
 from heron_tracker.envelope import BadRequest, NotFound, encoded, success
-from heron_tracker.heron_api import plans
+from heron_tracker.heron_api import plans, stream_managers
 from heron_tracker.heron_api.metrics import (
+    STREAM_MANAGERS,
     Wanted,
     check_component,
     check_interval,
@@ -182,11 +183,39 @@ def metrics_router(service: Service) -> APIRouter:
         snapshot = service.with_stats(service.topology(topology, cluster, environ, role))
         now = int(service.calendar())
         wanted = Wanted(component, metricname or (), instance or ())
+        if component == STREAM_MANAGERS:
+            return enveloped(request, _of_stream_managers(service, snapshot, wanted, interval, now))
         recent = service.points(snapshot, component, now - interval, now) if interval > 0 else []
         return enveloped(request, component_metrics(snapshot, wanted, interval, recent, now))
 
     add_route(router, "metrics", metrics)
     return router
+
+
+def _of_stream_managers(
+    service: Service, snapshot: TopologySnapshot, wanted: Wanted, interval: int, now: int
+) -> dict[str, Any]:
+    if interval <= 0:
+        metrics = stream_managers.metrics_since_start(snapshot, wanted.metrics, wanted.instances)
+    else:
+        points_of = partial(service.points, snapshot, start=now - interval, end=now)
+        metrics = stream_managers.metrics_of_interval(
+            snapshot, wanted.metrics, points_of, now - interval
+        )
+    return {"interval": interval, "component": wanted.component, "metrics": metrics}
+
+
+def _timelines(
+    service: Service, snapshot: TopologySnapshot, wanted: Wanted, metric: str, start: int, end: int
+) -> dict[str, dict[int, float]]:
+    """Heron's id of an instance or stream manager -> its timeline."""
+    points_of = partial(service.points, snapshot, start=start, end=end)
+    if wanted.component == STREAM_MANAGERS:
+        timelines = stream_managers.timelines_of(snapshot, metric, points_of, start, end)
+    else:
+        points = points_of(wanted.component)
+        timelines = timeline_of(snapshot, wanted.component, metric, points, start, end)
+    return chosen(timelines, wanted, snapshot)
 
 
 def _open_metrics(service: Service, request: Request) -> Response:
@@ -210,12 +239,9 @@ def _add_timelines(router: APIRouter, service: Service) -> None:
         check_interval(starttime, endtime, SPAN_SECS_MAX)
         check_component(snapshot, component)
         check_values(snapshot, component, starttime, endtime)
-        points = service.points(snapshot, component, starttime, endtime)
         wanted = Wanted(component, metricname or (), instance or ())
         timelines = {
-            name: chosen(
-                timeline_of(snapshot, component, name, points, starttime, endtime), wanted, snapshot
-            )
+            name: _timelines(service, snapshot, wanted, name, starttime, endtime)
             for name in wanted.metrics
         }
         head = {"component": component, "starttime": starttime, "endtime": endtime}
@@ -237,10 +263,8 @@ def _add_timelines(router: APIRouter, service: Service) -> None:
         ) -> list[Timeline]:
             check_component(snapshot, component)
             check_values(snapshot, component, start, end)
-            points = service.points(snapshot, component, start, end)
-            timelines = timeline_of(snapshot, component, metric, points, start, end)
             wanted = Wanted(component, (metric,), () if instance is None else (instance,))
-            return query_timelines(chosen(timelines, wanted, snapshot))
+            return query_timelines(_timelines(service, snapshot, wanted, metric, start, end))
 
         timelines = evaluate(tree, starttime, endtime, fetch)
         rows = [

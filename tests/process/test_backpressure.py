@@ -285,5 +285,12 @@ def test_stats_tell_who_waits_for_whom(place: Place) -> None:
     assert ("c[0]", "d[0]") in pairs
     assert ("spout[0]", "a[0]") in pairs
     assert all("% of the time" in line for line in waiting)
+    data = json.loads(place.heronpy("stats", place.name, "--all", "--json").succeeded().out)
+    caused = {
+        row["instance"]: row["backpressure_caused_ms"]
+        for rows in data["instances"].values()
+        for row in rows
+    }
+    assert {name for name, ms in caused.items() if ms > 0} == {"a[0]", "b[0]", "c[0]", "d[0]"}
     until(lambda: "d[0] pauses c[0]" in running.err, "the view names the cause")
     running.end()

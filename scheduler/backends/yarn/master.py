@@ -330,8 +330,7 @@ _DOERS: Mapping[type, Callable[[YarnMaster, Any], None]] = {
 def main(words: Sequence[str]) -> int:
     """Run the application master; returns its exit code."""
     logs = logs_folder()
-    file = logging.FileHandler(os.path.join(logs, LOG), encoding="utf-8")
-    log_text_to(file, logging.INFO)
+    log_text_to(logging.FileHandler(os.path.join(logs, LOG), encoding="utf-8"), logging.INFO)
     logging.getLogger("py4j").setLevel(logging.WARNING)
     logging.getLogger("kazoo").setLevel(logging.WARNING)
     try:

@@ -122,6 +122,7 @@ JSON: dict[str, Any] = {
     "stream_managers": {1: {
         "waiting_bytes": {4: 10}, "waiting_tuples": {4: 3}, "waiting_secs": {4: 0.25},
         "task_bytes_in": {}, "task_bytes_out": {}, "peer_bytes_in": {}, "peer_bytes_out": {},
+        "caused_ms": {},
         "dropped": 2, "forwarded": 5,
     }},
     "version": "0.1.0", "master": {"malformed": 0}, "live_queries": {},
@@ -140,7 +141,8 @@ JSON: dict[str, Any] = {
             "busy_secs": 0.0, "waited_secs": 0.0,
             "core_waited_secs": 0.0, "settle_secs_max": 0.0, "fixed_state": False,
             "next_try_secs": 0.0,
-            "received_bytes": 0, "sent_bytes": 0, "latency_secs": {}, "latency_samples": {},
+            "received_bytes": 0, "sent_bytes": 0, "backpressure_caused_ms": 0,
+            "latency_secs": {}, "latency_samples": {},
             "emitted_by_stream": {}, "executed_by_input": {},
         }
     ],

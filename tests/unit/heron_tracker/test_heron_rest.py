@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from heron_core.stats import StreamManagerStats
 from heron_core.topology_events import TopologyEvent
 from heron_tracker.model.history import FINE_SECS
 from heron_tracker.model.snapshot import TopologySnapshot
@@ -21,6 +22,10 @@ STATS = stats(
         5: {"executed": 400},
     },
     events=(CRASH,),
+    stream_managers={
+        1: StreamManagerStats(waiting_bytes={3: 0}, caused_ms={4: 250}),
+        2: StreamManagerStats(waiting_bytes={4: 70}, waiting_tuples={4: 9}, caused_ms={4: 1500}),
+    },
 )
 
 
@@ -42,6 +47,7 @@ def asked() -> Iterator[Asked]:
                 pid=1,
                 latency_secs={"execute": executed * 0.05},
                 latency_samples={"execute": executed},
+                backpressure_caused_ms=10 * (180 + at) if task == 4 else 0,
             )
             for task in (4, 5)
         ]
@@ -224,6 +230,31 @@ def test_the_queries_of_herons_ui_are_answered(asked: Asked, name: str) -> None:
         assert values == pytest.approx([0.1, 0.1])
     elif name == "failures":
         assert set(values) <= {0.0}
+    elif name == "backpressure":
+        # ten milliseconds of each second
+        assert [row["instance"] for row in rows] == ["stmgr-2"]
+        assert values == pytest.approx([600.0, 600.0])
+
+
+CAUSED = "__time_spent_back_pressure_by_compid/container_2_count_4"
+
+
+def test_stream_managers_say_which_instance_caused_back_pressure(asked: Asked) -> None:
+    """Heron's pages colour an instance by the milliseconds of the last minutes."""
+    path = "/topologies/metrics?topology=words&component=__stmgr__"
+    named = asked.get(f"{path}&metricname={CAUSED}").result["metrics"]
+    assert named == {CAUSED: {"stmgr-1": "250", "stmgr-2": "1500"}}
+    lately = asked.get(f"{path}&metricname={CAUSED}&interval=60").result["metrics"]
+    assert lately == {CAUSED: {"stmgr-2": "600"}}
+    every = asked.get(path).result["metrics"]
+    assert every[CAUSED] == named[CAUSED]
+    assert every["__connection_buffer_by_instanceid/container_2_count_4/bytes"] == {"stmgr-2": "70"}
+    length = "__connection_buffer_length_by_instanceid/container_2_count_4/packets"
+    assert every[length] == {"stmgr-2": "9"}
+    one = asked.get(f"{path}&metricname={CAUSED}&instance=stmgr-1").result["metrics"]
+    assert one == {CAUSED: {"stmgr-1": "250"}}
+    unknown = "__time_spent_back_pressure_by_compid/container_9_count_4"
+    assert asked.get(f"{path}&metricname={unknown}").result["metrics"] == {}
 
 
 def test_a_bolts_metrics_by_herons_names(asked: Asked) -> None:

@@ -83,6 +83,23 @@ def test_who_pauses_for_whom(inputs: dict[str, str], expected: dict[str, str]) -
         assert found[name] == set(sources.split()), name
 
 
+def test_time_of_back_pressure_counts_for_the_task_that_causes_it() -> None:
+    """Of our own queues alone: another stream manager counts what its queues cause. Two queues that
+    name one task are one time, and the time of a task that an update removes is forgotten."""
+    pressure = BackPressure(CHAIN, TOGETHER, 1)
+    assert pressure.caused_ms(100.0) == {}
+    pressure.on(QueueOrigin(1, 1), {2}, now=100.0)
+    pressure.on(QueueOrigin(1, 2), {2}, now=101.0)
+    pressure.on(QueueOrigin(2), {3}, now=101.0)
+    assert pressure.caused_ms(101.5) == {2: 1500}
+    pressure.off(QueueOrigin(1, 1), {2}, now=102.0)
+    assert pressure.caused_ms(103.0) == {2: 3000}
+    pressure.off(QueueOrigin(1, 2), {2}, now=104.0)
+    assert pressure.caused_ms(110.0) == {2: 4000}
+    pressure.on(QueueOrigin(1, 1), {2}, now=110.0)
+    assert pressure.caused_ms(110.25) == {2: 4250}
+
+
 def test_share_of_time_is_that_of_the_last_ten_seconds() -> None:
     """At first since the process came; a pause of an hour ago has no part in it."""
     pressure = BackPressure(CHAIN, TOGETHER, 1)
