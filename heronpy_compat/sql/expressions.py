@@ -84,34 +84,24 @@ def _unary(function: Callable[[Any], Any]) -> Callable[[Any, Make], Compiled]:
     return make_unary
 
 
-def _and(node: Any, make: Make) -> Compiled:
-    left, right = make(node.this), make(node.expression)
+def _connective(decisive: bool) -> Callable[[Any, Make], Compiled]:
+    """AND is decided by FALSE on either side, OR by TRUE; else NULL, if a side is NULL."""
 
-    def value(row: Row) -> bool | None:
-        one = left(row)
-        if one is False:
-            return False
-        other = right(row)
-        if other is False:
-            return False
-        return None if one is None or other is None else True
+    def make_connective(node: Any, make: Make) -> Compiled:
+        left, right = make(node.this), make(node.expression)
 
-    return value
+        def value(row: Row) -> bool | None:
+            one = left(row)
+            if one is decisive:
+                return decisive
+            other = right(row)
+            if other is decisive:
+                return decisive
+            return None if one is None or other is None else not decisive
 
+        return value
 
-def _or(node: Any, make: Make) -> Compiled:
-    left, right = make(node.this), make(node.expression)
-
-    def value(row: Row) -> bool | None:
-        one = left(row)
-        if one is True:
-            return True
-        other = right(row)
-        if other is True:
-            return True
-        return None if one is None or other is None else False
-
-    return value
+    return make_connective
 
 
 def _is(node: Any, make: Make) -> Compiled:
@@ -266,7 +256,7 @@ _CASTS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 _MAKERS: dict[str, Callable[[Any, Make], Compiled]] = {
     "Literal": _literal, "Boolean": _boolean, "Null": _constant(None), "Paren": _same,
-    "And": _and, "Or": _or, "Not": _unary(operator.not_), "Neg": _unary(operator.neg),
+    "And": _connective(False), "Or": _connective(True), "Not": _unary(operator.not_), "Neg": _unary(operator.neg),
     "EQ": _binary(operator.eq), "NEQ": _binary(operator.ne), "GT": _binary(operator.gt),
     "GTE": _binary(operator.ge), "LT": _binary(operator.lt), "LTE": _binary(operator.le),
     "Add": _binary(operator.add), "Sub": _binary(operator.sub), "Mul": _binary(operator.mul),

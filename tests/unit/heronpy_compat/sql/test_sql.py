@@ -66,6 +66,34 @@ def test_an_expression_has_the_value_that_sql_gives_it(expression: str, expected
     assert type(row["value"]) is type(expected)
 
 
+@pytest.mark.parametrize(
+    ("connective", "table"),
+    [
+        ("AND", {"TRUE TRUE": True, "TRUE FALSE": False, "TRUE NULL": None,
+                 "FALSE TRUE": False, "FALSE FALSE": False, "FALSE NULL": False,
+                 "NULL TRUE": None, "NULL FALSE": False, "NULL NULL": None}),
+        ("OR", {"TRUE TRUE": True, "TRUE FALSE": True, "TRUE NULL": True,
+                "FALSE TRUE": True, "FALSE FALSE": False, "FALSE NULL": None,
+                "NULL TRUE": True, "NULL FALSE": None, "NULL NULL": None}),
+    ],
+)  # fmt: skip
+def test_a_connective_has_the_truth_table_of_three_values(
+    connective: str, table: dict[str, bool | None]
+) -> None:
+    columns = [
+        f"{left} {connective} {right} AS {left}_{right}" for left, right in map(str.split, table)
+    ]
+    (row,) = queried(f"SELECT {', '.join(columns)} FROM clicks", {"clicks": CLICKS[:1]})
+    assert list(row.values()) == list(table.values())
+
+
+def test_a_decided_connective_does_not_evaluate_its_right_side() -> None:
+    found = queried(
+        "SELECT price FROM clicks WHERE price = 0 OR 60 / price > 30", {"clicks": CLICKS[:3]}
+    )
+    assert found == [{"price": 0}, {"price": 1}]
+
+
 def test_rows_are_filtered_and_columns_chosen() -> None:
     found = queried(
         "SELECT ad, price * 2 AS twice FROM clicks c WHERE c.price > 50 AND ad <> 'a'",
