@@ -20,7 +20,7 @@ ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run site test test-site test-again test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-prometheus test-drill test-python test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
+.PHONY: help run site sbom test test-site test-again test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-prometheus test-drill test-python test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -138,6 +138,10 @@ endif
 site test-site: $(TESTED) ## Build the site: guides, reference of the API, sources that pages name, in build/site
 	@$(INSTALL) --requirement requirements-site.txt || { echo "The packages of requirements-site.txt cannot be installed: the lines above name the one, and why" >&2; exit 1; }
 	$(BIN)/python -m docs.site
+
+sbom: $(TESTED) ## Software bill of materials (CycloneDX) in dist, and the licences in docs/LIBRARIES.md
+	@$(INSTALL) --requirement requirements-sbom.txt || { echo "The packages of requirements-sbom.txt cannot be installed: the lines above name the one, and why" >&2; exit 1; }
+	$(BIN)/python -m docs.sbom
 
 clean: ## Remove the virtual environment, the compiled hot path and all caches
 	rm -f heron_core/hot_*_compiled.*

@@ -106,7 +106,8 @@ def over_the_limit(paths: list[Path]) -> dict[str, Prose]:
 
 def measured_files() -> list[Path]:
     """Python files and pages of the repository; CHANGELOG.md is a record of the past."""
-    pages = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
+    at_the_root = [path for path in sorted(ROOT.glob("*.md")) if path.name != "CHANGELOG.md"]
+    pages = [*sorted((ROOT / "docs").rglob("*.md")), *at_the_root]
     return modules(*PACKAGES, "heron_engine", "tests", "benchmarks", "examples") + pages
 
 

@@ -44,7 +44,9 @@ PAGES: dict[str, str | dict[str, str]] = {
     },
     "Project": {
         "Architecture": "docs/ARCHITECTURE.md",
+        "Contributing": "CONTRIBUTING.md",
         "Hacking": "docs/HACKING.md",
+        "Security": "SECURITY.md",
         "Benchmarks": "benchmarks/README.md",
         "Linear Road": "benchmarks/linear_road/README.md",
         "Changes": "CHANGELOG.md",

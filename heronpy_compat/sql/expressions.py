@@ -256,7 +256,8 @@ _CASTS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 _MAKERS: dict[str, Callable[[Any, Make], Compiled]] = {
     "Literal": _literal, "Boolean": _boolean, "Null": _constant(None), "Paren": _same,
-    "And": _connective(False), "Or": _connective(True), "Not": _unary(operator.not_), "Neg": _unary(operator.neg),
+    "And": _connective(False), "Or": _connective(True),
+    "Not": _unary(operator.not_), "Neg": _unary(operator.neg),
     "EQ": _binary(operator.eq), "NEQ": _binary(operator.ne), "GT": _binary(operator.gt),
     "GTE": _binary(operator.ge), "LT": _binary(operator.lt), "LTE": _binary(operator.le),
     "Add": _binary(operator.add), "Sub": _binary(operator.sub), "Mul": _binary(operator.mul),
