@@ -90,7 +90,7 @@ def _connective(decisive: bool) -> Callable[[Any, Make], Compiled]:
     def make_connective(node: Any, make: Make) -> Compiled:
         left, right = make(node.this), make(node.expression)
 
-        def value(row: Row) -> bool | None:
+        def value(row: Row) -> Any:
             one = left(row)
             if one is decisive:
                 return decisive
