@@ -25,6 +25,10 @@ COMMANDS = {
         "heron_cli.commands.sample",
         "Print the next tuples that a component sends on a stream.",
     ),
+    "run_on_all": (
+        "heron_cli.commands.run_on_all",
+        "Run a shell command beside each container of a topology.",
+    ),
     "query": (
         "heron_cli.commands.query",
         "Print the state of a component of a running topology.",

@@ -2,7 +2,7 @@
 
 VERSION = "0.1.0"
 """Also of the distribution that is made of this (pyproject.toml)."""
-PROTOCOL = 8
+PROTOCOL = 9
 """Of everything that processes of a topology send each other. Engines of the same number understand
 each other, whatever their versions; a change of the wire (docs/PROTOCOL.md) is another number."""
 

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, assert_never
 
+from heron_core.config import OFF, RUN_ON_ALL
 from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ExitCode, describe_end
 from heron_core.records import replace
@@ -212,6 +213,20 @@ class ControlPlane:
 
     # --- master -------------------------------------------------------------------------------
 
+    def of_master(
+        self,
+        event: events.MasterConnected | events.MasterReplaced | events.ShellEnded,
+        out: Out,
+    ) -> None:
+        """The connection to the topology master has changed, or a result is for the master."""
+        match event:
+            case events.MasterConnected(registers):
+                self.master_connected(registers, out)
+            case events.MasterReplaced():
+                self.find_master("replaced", out)
+            case events.ShellEnded(result):
+                out.append(events.ToMaster(result))
+
     def master_connected(self, registers: bool, out: Out) -> None:
         """A connection to a topology master was opened."""
         self._state.note("master connected")
@@ -263,14 +278,39 @@ class ControlPlane:
                 | messages.DeferFails()
             ):
                 self._for_some(message, set(message.tasks) & self._state.queues.keys(), out)
+            case messages.RunShell():
+                self._run_shell(message, out)
+            case messages.Ping() | messages.RegistrationRejected() | messages.HeartbeatAck():
+                self._of_registration(message, out)
+            case _:
+                assert_never(message)
+
+    def _of_registration(
+        self,
+        message: messages.Ping | messages.RegistrationRejected | messages.HeartbeatAck,
+        out: Out,
+    ) -> None:
+        match message:
             case messages.Ping():
                 out.append(events.ToMaster(messages.Pong(self._state.container)))
             case messages.RegistrationRejected(reason):
                 self._rejected(reason, out)
             case messages.HeartbeatAck():
                 self._was_accepted = True
-            case _:
-                assert_never(message)
+
+    def _run_shell(self, request: messages.RunShell, out: Out) -> None:
+        """The topology master has checked the key already; the key of the container's own config
+        decides here as well, because the command has the rights of the container's user."""
+        state = self._state
+        state.note("run-on-all", run=request.run)
+        if state.options.runs_commands:
+            out.append(events.StreamManagerLog(f"runs a command: {request.command!r:.200}"))
+            out.append(events.StartShell(request))
+            return
+        refused = messages.ShellRan(
+            state.container, request.run, "?", error=f"{RUN_ON_ALL} is {OFF} here"
+        )
+        out.append(events.ToMaster(refused))
 
     def _rejected(self, reason: str, out: Out) -> None:
         """Another one has the container, or the container is gone. Before this process was ever

@@ -108,10 +108,8 @@ class StreamManager:
                 refusal = messages.Superseded(reason)
                 out.append(events.ToLocalControl(task, incarnation, refusal))
                 out.append(events.StreamManagerLog(f"refused: {reason}"))
-            case events.MasterConnected(registers):
-                self._control.master_connected(registers, out)
-            case events.MasterReplaced():
-                self._control.find_master("replaced", out)
+            case events.MasterConnected() | events.MasterReplaced() | events.ShellEnded():
+                self._control.of_master(event, out)
             case events.PeerBlocked(container, number):
                 self._flow.peer_blocked(container, number, out)
             case events.PeerWritable(container):

@@ -10,7 +10,7 @@ from msgspec import Struct
 from heron_core.plans import PackingPlan
 from heron_core.wire.frames import Frames
 from heron_core.wire.merged import merge
-from heron_core.wire.messages import FromStreamManager, ToInstance
+from heron_core.wire.messages import FromStreamManager, RunShell, ShellRan, ToInstance
 
 
 class FromInstance(Struct):
@@ -79,6 +79,12 @@ class PeerWritable(Struct, frozen=True):
     container: int
 
 
+class ShellEnded(Struct, frozen=True):
+    """A command beside the container has ended."""
+
+    result: ShellRan
+
+
 class StreamManagerTimer(Struct, frozen=True):
     """Time has passed; comes several times a second."""
 
@@ -96,6 +102,7 @@ ControlEvent = (
     | MasterReplaced
     | PeerBlocked
     | PeerWritable
+    | ShellEnded
     | StreamManagerTimer
 )
 """All that are about something else than messages of the data plane."""
@@ -156,6 +163,12 @@ class ApplyPacking(Struct, frozen=True):
     packing: PackingPlan
 
 
+class StartShell(Struct, frozen=True):
+    """Run a shell command beside the container; ShellEnded is the answer."""
+
+    request: RunShell
+
+
 class FindMaster(Struct, frozen=True):
     """The master is silent: look its address up again and connect."""
 
@@ -180,6 +193,7 @@ Instruction = (
     | ToMaster
     | ConnectPeers
     | ApplyPacking
+    | StartShell
     | FindMaster
     | StreamManagerLog
     | StreamManagerExit

@@ -48,6 +48,8 @@ class StreamManagerOptions(Struct, frozen=True):
     small messages, no tuple waits for the report of the one before."""
     link_bytes_max: int = LINK_BYTES_MAX
     """Limit of unacknowledged data for another stream manager."""
+    runs_commands: bool = True
+    """Whether `heronpy run-on-all` may run commands here."""
     rest_secs: float = REST_SECS
     """Of a busy stream manager between two turns; 0.0: it never rests (turn_rests.py)."""
     heartbeat_secs: float = 1.0
@@ -72,6 +74,7 @@ class StreamManagerOptions(Struct, frozen=True):
             frame_bytes_max=keys.value_of(merged, keys.MESSAGE_BYTES_MAX) + BUFFER_BYTES_MAX,
             checkpoints=keys.takes_checkpoints(merged),
             aligned_timeout_secs=_aligned_timeout_secs(merged),
+            runs_commands=keys.value_of(merged, keys.RUN_ON_ALL) == keys.ON,
             rest_secs=min(REST_SECS, keys.value_of(merged, keys.LINGER_MS) / 1000),
             heartbeat_secs=min(1.0, interval_ms / 1000),
         )

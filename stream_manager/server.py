@@ -39,6 +39,7 @@ from heron_io.local_listener import LocalListener
 from heron_io.process_usage import waited_for_core_secs
 from heron_io.processes import SupervisorLink
 from heron_io.security import CurveAuthenticator, Keys
+from heron_io.shell_commands import ShellCommands, shell_variables
 from heron_io.transport import (
     PEER_HWM,
     POLLOUT,
@@ -71,6 +72,8 @@ class StreamManagerArguments(Struct, frozen=True):
     store_url: str
     keys: Keys
     bind_host: str = "127.0.0.1"
+    logs: str = ""
+    """Folder of the container's logs, for commands beside it."""
 
 
 class StreamManagerServer:
@@ -101,6 +104,7 @@ class StreamManagerServer:
         self._peers: dict[int, tuple[str, zmq.Socket[bytes]]] = {}
         register = _registration(arguments.container, address, supervisor.predecessor)
         self.core = StreamManager(topology, packing, register, options)
+        self._shell = ShellCommands(arguments.container, shell_variables(topology, arguments.logs))
         self._network = Network()
         self._rests = TurnRests(options.rest_secs)
         self._poller = zmq.Poller()
@@ -128,6 +132,7 @@ class StreamManagerServer:
             events.ToMaster: self._to_master,
             events.ConnectPeers: self._connect_peers,
             events.ApplyPacking: self._apply_packing,
+            events.StartShell: lambda each: self._shell.start(each.request),
             events.FindMaster: lambda each: self._master.disconnect(),
             events.StreamManagerLog: lambda each: log.info("%s", each.text),
             events.StreamManagerExit: self._end,
@@ -144,6 +149,8 @@ class StreamManagerServer:
                 self._local.resume()
                 self._rests.read_wait(now, waited_for_core_secs())
                 self._supervisor.heartbeat()
+                for result in self._shell.ended():
+                    self.handle(events.ShellEnded(result))
                 self.handle(events.StreamManagerTimer())
             if (news := self._master.poll(now)) is not None:
                 self.handle(news)

@@ -5,13 +5,14 @@ from typing import Any
 
 from heron_core.config import EFFECTIVELY_ONCE, RELIABILITY_MODE
 from heron_core.errors import HeronError
-from heron_core.plans import Phase, TopologyState, packing_from_json
+from heron_core.plans import MASTER_CONTAINER, Phase, TopologyState, packing_from_json
 from heron_core.stats import StatsSource
 from heron_core.topology_events import ACTED, EventKind
 from heron_core.wire.messages import Command, Json, Reply
 from heron_engine.topology_master import events
 from heron_engine.topology_master.lifecycle import Lifecycle
 from heron_engine.topology_master.samples import Samples
+from heron_engine.topology_master.shell_runs import ShellRuns
 
 Out = list[events.Instruction]
 
@@ -19,8 +20,11 @@ Out = list[events.Instruction]
 class Commands:
     """Answers commands from the topology's lifecycle, samples and statistics."""
 
-    def __init__(self, life: Lifecycle, source: StatsSource, samples: Samples) -> None:
+    def __init__(
+        self, life: Lifecycle, source: StatsSource, samples: Samples, shell_runs: ShellRuns
+    ) -> None:
         self._life = life
+        self._shell_runs = shell_runs
         self._source = source
         self._samples = samples
         self._handlers: dict[str, Callable[[Json, float, Out], dict[str, Any]]] = {
@@ -36,6 +40,8 @@ class Commands:
             ACTED: self._acted,
             "sample": self._sample,
             "sampled": self._sampled,
+            "run": self._run,
+            "ran": self._ran,
         }
 
     def answer(self, command: Command, now: float, out: Out) -> Reply:
@@ -128,6 +134,22 @@ class Commands:
 
     def _sampled(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         return self._samples.found(arguments.get("sample"), self._life.plan.packing)
+
+    def _run(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        """Begin a shell command beside each container; `ran` has the results. The event is written
+        before the command begins, and a malformed `requester` refuses it."""
+        life = self._life
+        numbers = {MASTER_CONTAINER, *life.plan.containers}
+        there = {MASTER_CONTAINER, *life.members.registered}
+        request = self._shell_runs.begin(arguments, numbers, there)
+        text = f"run on all containers: {request.command}"
+        life.incidents.acted(now, text, arguments.get("requester"))
+        life.send_all(request, out)
+        out.append(events.MasterStartShell(request))
+        return {"run": request.run, "secs": request.secs}
+
+    def _ran(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        return self._shell_runs.found(arguments)
 
     def _cancel(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         reason = str(arguments.get("reason", "it was cancelled"))

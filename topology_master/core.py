@@ -35,6 +35,7 @@ from heron_engine.topology_master.membership import RegisteredStreamManager
 from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.queries import QUERY, Queries, refused
 from heron_engine.topology_master.samples import Samples
+from heron_engine.topology_master.shell_runs import ShellRuns
 from heron_engine.topology_master.statistics import topology_stats
 from heron_engine.topology_master.termination import spouts_of
 
@@ -91,7 +92,8 @@ class TopologyMaster:
         self._kept: messages.Json = kept
         self._samples = Samples(topology)
         self._queries = Queries(topology)
-        self._commands = Commands(self._life, self, self._samples)
+        self._shell_runs = ShellRuns(topology)
+        self._commands = Commands(self._life, self, self._samples, self._shell_runs)
         self._transition_log = TransitionLog()
         self._log_malformed_at = float("-inf")
 
@@ -170,6 +172,8 @@ class TopologyMaster:
             case events.MasterOtherEngine(sender, reason):
                 refusal = messages.RegistrationRejected(reason)
                 out += [events.Send(sender, refusal), events.MasterLog(f"refused: {reason}")]
+            case events.MasterShellEnded(result):
+                self._shell_runs.take(result)
             case events.StatesSought():
                 if (once := self._life.effectively_once) is not None:
                     self._life.take_states_sought(once, event, now, out)
@@ -264,8 +268,8 @@ class TopologyMaster:
                 self._register(sender, message, now, out)
             case messages.Heartbeat():
                 self._heartbeat(sender, message, now, out)
-            case messages.Pong(container):
-                life.members.pong(sender, container, out)
+            case messages.Pong() | messages.ShellRan():
+                self._answered(sender, message, out)
             case messages.QuiescenceReport():
                 if life.effectively_once is not None and message.epoch != self.epoch:
                     return  # discarded tuples are counted now
@@ -305,6 +309,12 @@ class TopologyMaster:
             case _:
                 # Any client with the key may send any message, regardless of the type.
                 raise ProtocolError(f"no message for a master: {message!r:.100}")
+
+    def _answered(self, sender: bytes, answer: messages.Pong | messages.ShellRan, out: Out) -> None:
+        if isinstance(answer, messages.Pong):
+            self._life.members.pong(sender, answer.container, out)
+        else:
+            self._shell_runs.take(answer)
 
     def _register(
         self, sender: bytes, who: messages.RegisterStreamManager, now: float, out: Out

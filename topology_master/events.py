@@ -11,6 +11,8 @@ from heron_core.wire.messages import (
     FromStreamManager,
     HeartbeatAck,
     Reply,
+    RunShell,
+    ShellRan,
     ToStreamManager,
 )
 
@@ -38,6 +40,12 @@ class MasterOtherEngine(Struct, frozen=True):
     reason: str
 
 
+class MasterShellEnded(Struct, frozen=True):
+    """A command beside container 0 has ended."""
+
+    result: ShellRan
+
+
 class MasterTimer(Struct, frozen=True):
     """Time has passed; comes many times a second."""
 
@@ -57,7 +65,14 @@ class StatesSought(Struct, frozen=True):
     """Why the store cannot be looked at; empty if it was."""
 
 
-Event = MasterReceived | MasterMalformed | MasterOtherEngine | MasterTimer | StatesSought
+Event = (
+    MasterReceived
+    | MasterMalformed
+    | MasterOtherEngine
+    | MasterShellEnded
+    | MasterTimer
+    | StatesSought
+)
 
 
 class Send(Struct, frozen=True):
@@ -100,6 +115,12 @@ class StoreCheckpoints(Struct, frozen=True):
     """Write to the state store which checkpoints are complete, and the highest number."""
 
     checkpoints: dict[str, Any]
+
+
+class MasterStartShell(Struct, frozen=True):
+    """Run a shell command beside container 0; MasterShellEnded is the answer."""
+
+    request: RunShell
 
 
 class SeekStates(Struct, frozen=True):
@@ -152,6 +173,7 @@ Instruction = (
     | StoreState
     | StoreStatistics
     | StoreCheckpoints
+    | MasterStartShell
     | SeekStates
     | DescribeCheckpoint
     | DiscardCheckpoint
@@ -168,6 +190,8 @@ def cause_of(event: Event) -> str:
             return "Timer"
         case MasterMalformed(reason):
             return f"malformed: {reason}"
+        case MasterShellEnded(result):
+            return f"the end of command {result.run}"
         case MasterOtherEngine(sender, reason):
             return f"of another engine: {sender!r}"
         case StatesSought(checkpoint, _, missing, failure):
@@ -196,6 +220,7 @@ def effect_of(instruction: Instruction) -> str | None:
             StorePlan()
             | StorePacking()
             | StoreCheckpoints()
+            | MasterStartShell()
             | SeekStates()
             | DescribeCheckpoint()
             | DiscardCheckpoint()

@@ -14,6 +14,7 @@ from heron_core.ended_topology import over_text
 from heron_core.errors import NameInUse, OtherProtocol, ProtocolError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import (
+    MASTER_CONTAINER,
     PackingPlan,
     PhysicalPlan,
     TopologyState,
@@ -51,6 +52,7 @@ from heron_io.processes import SupervisorLink, started_at
 from heron_io.run_records import RunRecords
 from heron_io.security import Keys
 from heron_io.server_loop import ServerLoop
+from heron_io.shell_commands import ShellCommands, shell_variables
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from heron_io.transport import drain
@@ -109,6 +111,8 @@ class MasterServer:
         )
         self._encoder = message_codec.Encoder()
         self._links: ManagerLinks[bytes] = ManagerLinks()
+        variables = shell_variables(topology, arguments.logs or "")
+        self._shell = ShellCommands(MASTER_CONTAINER, variables)
         self._leave_at = float("inf")
         self._nodes: StoredNodes
         self._checkpoints = StoredCheckpoints(
@@ -133,6 +137,7 @@ class MasterServer:
             events.StorePacking: self._store_packing,
             events.StoreState: self._store_state,
             events.StoreCheckpoints: self._store_checkpoints,
+            events.MasterStartShell: lambda each: self._shell.start(each.request),
             events.SeekStates: lambda each: self._checkpoints.seek(each, self._handle),
             events.DescribeCheckpoint: self._describe_checkpoint,
             events.DiscardCheckpoint: lambda each: self._checkpoints.discard(each.checkpoint),
@@ -259,6 +264,8 @@ class MasterServer:
                 self._checkpoints.poll(now)
                 self._act_on_stored(now)
                 self._traces.poll(self._core.packing, now)
+                for result in self._shell.ended():
+                    self._handle(events.MasterShellEnded(result))
                 self._handle(events.MasterTimer(self._has_stored_all))
             if now >= self._leave_at:
                 self._loop.stop("the topology has ended", ExitCode.ENDED)

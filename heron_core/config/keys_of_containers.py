@@ -161,6 +161,13 @@ CONTAINER_MAX_INSTANCES = CONTAINERS.add(Key(
     "instances of a container at most, with `first_fit_decreasing`",
     on_spark=False, fallback=10, why="Heron's",
 ))
+RUN_ON_ALL = CONTAINERS.add(Key(
+    "topology.run.on.all", r.switch(v.ON, v.OFF), v.ON,
+    "whether `heronpy run-on-all` may run shell commands beside the containers, as their user",
+    on_spark=False, see="CLI.md#run_on_all",
+    why="the key of the topology that a command needs lets `heronpy update --code` run any code "
+    "as the same user: without commands nothing is safer, unless updates are forbidden as well",
+))
 NODE_LABELS = CONTAINERS.add(Key(
     "topology.node.labels", r.labels, None,
     "labels of the nodes that all containers run on, `{LABEL: value}`, on Kubernetes",

@@ -18,6 +18,8 @@ from heron_core.wire.field_types import Whole as Whole
 from heron_core.wire.query_messages import QueryOutcome as QueryOutcome
 from heron_core.wire.query_messages import QueryState as QueryState
 from heron_core.wire.query_messages import StateAnswered as StateAnswered
+from heron_core.wire.shell_messages import RunShell as RunShell
+from heron_core.wire.shell_messages import ShellRan as ShellRan
 
 
 class RestoreTrouble(Enum):
@@ -441,6 +443,7 @@ FromStreamManager = (
     | Pong
     | TraceReport
     | TuplesSampled
+    | ShellRan
     | StateAnswered
     | QuiescenceReport
     | SpoutFinished
@@ -454,6 +457,7 @@ ToStreamManager = (
     | QuiescenceProbe
     | FinishBolts
     | SampleTuples
+    | RunShell
     | QueryState
     | RegistrationRejected
     | Ping

@@ -233,7 +233,7 @@ def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
         from heron_engine.stream_manager import server
 
         where = server.StreamManagerArguments(
-            number, _socket(spec), spec.store_url, spec.keys, spec.bind_host
+            number, _socket(spec), spec.store_url, spec.keys, spec.bind_host, spec.logs
         )
         return server.run(spec.topology, spec.packing, where, link)
 

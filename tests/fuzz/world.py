@@ -342,6 +342,8 @@ def control_messages() -> tuple[messages.Message, ...]:
             [SPOUT << 44 | 1, SPOUT, 1.0, 1.0, 2.0, 1.0, 1, "executed"]]}),
         messages.SampleTuples(1, (SPOUT, SPLIT), "default", 3, 10),
         messages.TuplesSampled(SPLIT, 1, {"tuples": [{"word": "x"}]}),
+        messages.RunShell(1, "true", 10, 1000),
+        messages.ShellRan(1, 1, "host", 0, "said"),
         messages.Plan(plan()),
         messages.Plan(plan(EPOCH + 1, stream_managers={"1": "tcp://a:1", "2": "tcp://b:2"})),
         messages.Pause(True),

