@@ -23,9 +23,14 @@ class ICustomGrouping:
     def prepare(
         self, context: "TopologyContext", component: str, stream: str, target_tasks: list[int]
     ) -> None:
-        """Called once: `component` and `stream` emit, `target_tasks` (sorted) may be chosen."""
+        """Called once, before the first tuple; after a rescale of the reader a new object is
+        prepared.
+
+        `component` and `stream` name the emitter; `target_tasks` are the reader's task ids, sorted.
+        """
         raise NotImplementedError
 
     def choose_tasks(self, values: list[Any]) -> list[int]:
-        """The task ids, all out of `target_tasks`, that get the tuple with these values."""
+        """The receiving task ids of a tuple, all from `target_tasks`; `values` by the stream's
+        fields, in order."""
         raise NotImplementedError

@@ -41,7 +41,8 @@ def is_interactive() -> bool:
 def run(topology: TopologySpec) -> None:
     """Run to the end with output on stdout; an interrupt stops the run like Ctrl-C.
 
-    HeronError with a non-zero exit code; TopologyError naming a class that cannot be sent.
+    HeronError naming a non-zero exit code; TopologyError naming a topology whose classes cannot be
+    sent to other processes.
     """
     with tempfile.TemporaryDirectory(prefix="heronpy-prompt-") as folder:
         file = os.path.join(folder, "prompt.py")

@@ -57,7 +57,10 @@ class TopologyType(type):
 
     @classmethod
     def class_dict_to_specs(cls, class_dict: dict[str, Any]) -> dict[str, HeronComponentSpec]:
-        """name -> component of a class body; an unnamed component is named after the attribute."""
+        """name -> component of a class body; an unnamed component is named after the attribute.
+
+        TopologyError for a name that is used twice.
+        """
         specs: list[HeronComponentSpec] = []
         for attribute, spec in class_dict.items():
             if not isinstance(spec, HeronComponentSpec):
@@ -87,7 +90,7 @@ class TopologyType(type):
     def add_spout_specs(
         cls, spec: HeronComponentSpec, spout_specs: dict[str, ComponentSpec]
     ) -> None:
-        """Add a spout; TopologyError without outputs."""
+        """Add a spout; TopologyError without outputs, or with inputs."""
         _add_checked(spec, spout_specs)
 
     @classmethod
@@ -97,7 +100,7 @@ class TopologyType(type):
 
     @classmethod
     def init_topology(cls, classname: str, class_dict: dict[str, Any]) -> dict[str, Any]:
-        """Attributes added to the class."""
+        """Attributes added to the class; TopologyError if the topology cannot run."""
         specs = cls.class_dict_to_specs(class_dict)
         components: dict[str, ComponentSpec] = {}
         for spec in specs.values():
@@ -172,7 +175,7 @@ def _messages_of(topology: Any, is_spout: bool) -> dict[str, Any]:
 
 
 def _members_of(class_dict: dict[str, Any]) -> dict[str, Any]:
-    """Base class of topologies: the attributes of a subclass define the topology."""
+    """Components and config of a class body, inherited by topologies derived from the class."""
     specs = {key: each for key, each in class_dict.items() if isinstance(each, HeronComponentSpec)}
     return {**specs, "config": _config_of(class_dict)}
 
@@ -282,7 +285,11 @@ class TopologyBuilder:
         self._topology_config: dict[str, Any] = {}
 
     def add_spec(self, *specs: HeronComponentSpec) -> None:
-        """Add components returned by `spec(name=...)`."""
+        """Add components returned by `spec(name=...)`.
+
+        TypeError for another type, TopologyError without a name, for the name "config", and for a
+        name that is used already.
+        """
         for spec in specs:
             if not isinstance(spec, HeronComponentSpec):
                 raise WrongArgumentError(f"add_spec takes the result of spec(), not {spec!r}")
@@ -329,12 +336,12 @@ class TopologyBuilder:
         return spec
 
     def set_config(self, config: dict[str, Any]) -> None:
-        """Set the config of the topology; TypeError unless a dict with string keys."""
+        """Replace the config of the topology; TypeError unless a dict with string keys."""
         check_config("topology", config)
         self._topology_config = config
 
     def get_config(self) -> dict[str, Any]:
-        """The config that was set for the whole topology so far."""
+        """The config of the latest `set_config`; empty before."""
         return self._topology_config
 
     def _construct_topo_class_dict(self) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def refuse_autoscaling(topology: TopologySpec, where: str) -> None:
 
 
 SCHEDULERS_WITH_LABELS = ("kubernetes",)
-"""Keys that select nodes by label. YARN has labels, but the application master never requests
+"""Schedulers that select nodes by label. YARN has labels, but the application master never requests
 them."""
 SCHEDULERS_OF_KEYS: Mapping[str, tuple[str, ...]] = {
     keys.STANDBY_CONTAINERS: ("yarn",),

@@ -32,7 +32,7 @@ class Setting:
     value: Any
     origin: str
     no_effect: str = ""
-    """Reason of a missing value; empty with a value."""
+    """Reason why the value has no effect, or empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ DEFAULT_TOPOLOGY_FOLDER = "topologies"
 DEFAULT_VIRTUALENV_FOLDER = "virtualenvs"
 SOURCE_FOLDER = "src"
 ENDINGS = (".py", ".yaml", ".yml")
-"""Folders of topology files; the first existing folder is used."""
+"""Endings of topology files; of several files with one name the first ending wins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,7 +217,7 @@ def write_states(
     tasks: int,
     backend: str,
 ) -> dict[str, int]:
-    """Like the above, for functions that return entries of a kind."""
+    """Like `write_state`, with a function per state that returns the entries of a kind."""
     if others := kinds.keys() - entries.keys():
         raise UsageError(f"{min(others)} is not a table, but its kind is given")
     states = [_new_state(name, kinds.get(name), make) for name, make in entries.items()]

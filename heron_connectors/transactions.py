@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 WRITER_BYTES = 8
-"""Random bits of a writer's name: never drawn twice."""
+"""Random bytes of a writer's name: enough that no name is drawn twice."""
 LAST = 99_999_999
 """The number of the transaction after the last checkpoint: behind every checkpoint's number."""
 
@@ -40,7 +40,7 @@ class Prepared:
     checkpoint: int
     """Checkpoint whose completion allows the commit."""
     what: Any
-    """Whether the commit is due."""
+    """Argument of `commit`: the result of `pre_commit`."""
 
 
 class PreparedTransactions:

@@ -36,8 +36,8 @@ def check_folder(name: str, folder: str, key: str) -> None:
 
 
 def check_file(name: str, path: str, key: str) -> None:
-    """Like the above, for a file that exists or will be created in an existing folder: both must
-    be writable."""
+    """Like `check_folder`, for a file that exists or will be created in an existing folder: both
+    must be writable."""
     try:
         _try_a_file(os.path.dirname(path) or ".")
         # Avoids opening the file: closing a file releases the process's locks on the file.

@@ -134,17 +134,17 @@ class Operation(Struct, frozen=True):
     def running(
         self, progress: str = "", result: Mapping[str, Any] | None = None, note: str = ""
     ) -> "Operation":
-        """The request with state running."""
+        """The request in state RUNNING, with new progress and results. ValueError if finished."""
         notes = (*self.notes, note) if note else self.notes
         known = {**self.result, **(result or {})}
         return self._moved(OperationState.RUNNING, progress=progress, notes=notes, result=known)
 
     def done(self, result: Mapping[str, Any]) -> "Operation":
-        """It is carried out."""
+        """The request in state DONE, with its results."""
         return self._moved(OperationState.DONE, progress="", result={**self.result, **result})
 
     def failed(self, reason: str) -> "Operation":
-        """The request with state aborted."""
+        """The request in state FAILED, with its reason."""
         return self._moved(OperationState.FAILED, progress="", reason=reason)
 
     def _moved(self, state: OperationState, **changes: Any) -> "Operation":

@@ -84,7 +84,7 @@ class RecentCounts(Struct, frozen=True, kw_only=True):
     """What a component has counted in the last seconds."""
 
     secs: float
-    """Number of samples."""
+    """Seconds covered by the counts."""
     executed: int = 0
     acked: int = 0
     failed: int = 0
@@ -109,9 +109,9 @@ class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
     """How many of them have reported lately."""
     emitted: Annotated[int, counter("Tuples emitted", metric="emitted_tuples")]
     queue_bytes: int
-    """What waits for the component in stream managers, or was handed to it and is not processed."""
+    """Bytes for the component: queued in stream managers, or delivered and not yet processed."""
     queue_tuples: int = 0
-    """Limit in tuples."""
+    """The number of these tuples."""
     queue_secs: float = 0.0
     """Estimated processing time of the longest share, at its instance."""
     emitted_per_sec: float
@@ -252,19 +252,19 @@ class StreamManagerStats(Struct, frozen=True, kw_only=True):
 
     rest: ClassVar[str] = "counters"
     waiting_bytes: Mapping[int, int]
-    """task id -> tuples queued or delivered to the instance."""
+    """task id -> bytes queued for the instance, or delivered and not yet processed."""
     waiting_tuples: Mapping[int, int] = field(default_factory=dict)
-    """task id -> the same in tuples."""
+    """task id -> number of these tuples."""
     waiting_secs: Mapping[int, float] = field(default_factory=dict)
-    """task id -> estimated processing time of these tuples, by the instance's reports."""
+    """task id -> estimated seconds to process these tuples, by the instance's reports."""
     task_bytes_in: Mapping[int, int] = field(default_factory=dict)
-    """task id -> messages of the data plane sent to the instance's process."""
+    """task id -> bytes of the data plane sent to the instance's process."""
     task_bytes_out: Mapping[int, int] = field(default_factory=dict)
-    """task id -> messages received from the instance."""
+    """task id -> bytes of the data plane received from the instance."""
     peer_bytes_in: Mapping[int, int] = field(default_factory=dict)
-    """container -> messages received from its stream manager; 0: unknown sender."""
+    """container -> bytes received from its stream manager; container 0: unknown sender."""
     peer_bytes_out: Mapping[int, int] = field(default_factory=dict)
-    """container -> messages sent to its stream manager."""
+    """container -> bytes sent to its stream manager."""
     caused_ms: Mapping[int, int] = field(default_factory=dict)
     """task id -> milliseconds during which a queue here named it as a cause of back-pressure."""
     dropped: int = 0
@@ -279,7 +279,7 @@ class RegisteredStats(Struct, frozen=True, kw_only=True):
     host: str
     pid: int
     secs: float
-    """Since when it is registered."""
+    """Seconds since its registration."""
     version: str = ""
     """Engine of the container."""
 

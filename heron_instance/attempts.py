@@ -64,12 +64,12 @@ topology."""
 
 
 class Kind(Enum):
-    """How what an attempt has done is undone."""
+    """How the effects of a failed attempt are undone."""
 
     ROLL_BACK = "roll back"
-    """By an object that is new, with the state of before."""
+    """By a new object with the state from before the attempt."""
     SAME = "same object"
-    """Whether a failed write has no effect, by contract."""
+    """Nothing to undo: a failed call has no effect, by contract, so the object stays."""
     RESTORE = "restore"
     """By a restore of the topology."""
 

@@ -106,7 +106,8 @@ class ControlCore:
         self._user_metrics.follow(metrics)
 
     def _interrupting(self, driver: ComponentDriver) -> ComponentDriver:
-        """Like the above; checks for urgent work within a message."""
+        """The driver, set up to check within a message for interrupts and for calls that precede
+        further input."""
         shared = self._shared
         driver.overtaken, driver.abandoned = lambda: shared.interrupts, shared.abandons
         if self._poll is not None:

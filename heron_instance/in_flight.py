@@ -11,7 +11,7 @@ the acks of a batch would count part of the batch as done.
 
 Tuples released by a call count as processed in a checkpoint; `unfinished` is saved and runs
 again after a restore. Pure: no clock, no user code. Used by two drivers: coroutines
-(async_bolt.py) and bolts with late acks (later_acks.py).
+(coroutine_bolt.py) and bolts with late acks (later_acks.py).
 """
 
 import dataclasses

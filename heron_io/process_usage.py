@@ -39,7 +39,7 @@ def idle_core_secs() -> float | None:
 
 
 def proportional_bytes(pid: int) -> int:
-    """Like the above, with a proportional share of shared pages (PSS), which is far more
+    """Like `resident_bytes`, with a proportional share of shared pages (PSS), which is far more
     expensive for the kernel."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:

@@ -21,7 +21,7 @@ class Source(Spout):
     """Emits the tuples fed by the test."""
 
     def next_tuple(self) -> None:
-        """No state."""
+        """Emit nothing and finish: the test feeds the tuples."""
         self.finish()
 
 

@@ -31,7 +31,7 @@ class OpenIdOptions:
     reader: tuple[str, str] | None = None
     """Claim and value that grant reads; None: every user of the issuer."""
     client: str | None = None
-    """URL for the issuer's redirects of browsers; None: browser logins are disabled."""
+    """Client id of the service for logins of browsers; None: browser logins are disabled."""
     client_secret: str | None = None
     """Client secret; None: PKCE alone protects the code."""
     scopes: str = SCOPES

@@ -47,7 +47,7 @@ class StormWorker:
 
     @property
     def id(self) -> str:
-        """State in Storm's terms."""
+        """HOST:PORT, as in Storm; the port is the container's number."""
         return f"{self.host}:{self.container}"
 
 

@@ -54,7 +54,7 @@ class Autoscaling:
     _number: int | None = None
     """Number of the current request."""
     _decision: Decision | None = None
-    """The last request."""
+    """The decision of the last request."""
     _pending_max: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -74,7 +74,8 @@ def write_ended_outcome(
 
 
 def change_outcome(home: Home, name: str, **changes: Any) -> None:
-    """The process that ended a foreground run has more information."""
+    """Change fields of a recorded outcome: the command of a foreground run knows more of the end
+    than the scheduler."""
     _write(home, name, {**outcome_of(home, name), **changes})
 
 

@@ -192,7 +192,8 @@ class BackPressure:
         return self._lift({(origin, task) for task in tasks}, now)
 
     def forget(self, announcer: int, now: float) -> list[int]:
-        """Remove the queues of a failed stream manager; returns resumed instances."""
+        """Lift all causes named by a failed stream manager (`announcer`, a container id); returns
+        the tasks of resumed instances."""
         return self._lift({cause for cause in self._all() if cause[0].announcer == announcer}, now)
 
     def apply_packing(self, packing: PackingPlan, now: float) -> list[int]:

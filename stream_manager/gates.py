@@ -43,7 +43,7 @@ Passed = tuple[int, Frames]
 
 
 class GateState(MachineState):
-    """Numbers of one instance's gate."""
+    """State of one instance's gate; the value is its meaning."""
 
     OPEN = "all messages pass"
     ALIGNING = "messages that follow the received barriers are blocked"

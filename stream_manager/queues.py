@@ -100,12 +100,12 @@ class InstanceQueue:
 
     @property
     def handed_bytes(self) -> int:
-        """Bytes that were handed over and are not processed yet."""
+        """Bytes delivered to the instance and not yet reported as processed."""
         return self.handed.size
 
     @property
     def handed_tuples(self) -> int:
-        """Limit in tuples."""
+        """Tuples delivered to the instance and not yet reported as processed."""
         return self.handed.items
 
     @property
@@ -160,7 +160,7 @@ class InstanceQueue:
 
     @property
     def pending_tuples(self) -> int:
-        """Tuples on their way: waiting, or handed over and not yet processed."""
+        """Tuples in transit: queued, or delivered and not yet reported as processed."""
         return self.waiting_tuples + self.handed_tuples
 
     def pending_secs(self, now: float) -> float:
@@ -169,12 +169,12 @@ class InstanceQueue:
 
     @property
     def queued_bytes(self) -> int:
-        """What the limits keep from the instance, or would if no barrier had taken it along."""
+        """Bytes above the delivery limits: queued, or taken along by a barrier."""
         return self.waiting_bytes + self.beyond_bytes
 
     @property
     def queued_tuples(self) -> int:
-        """Weight of the input in transit, in tuples."""
+        """Tuples above the delivery limits: queued, or taken along by a barrier."""
         return self.waiting_tuples + self.beyond_tuples
 
     @property

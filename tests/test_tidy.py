@@ -18,6 +18,7 @@ import pytest
 from tests import prose, quoted_messages
 from tests.sources import ROOT, modules, nodes, parsed
 from tests.tidy_rules import (
+    FILES_OF_USERS,
     FUNCTION_LINES,
     KNOWN_CIRCLES,
     MODULE_LINES,
@@ -268,6 +269,46 @@ def test_nothing_names_a_folder_of_this_machine() -> None:
         if f"{ROOT}/" in text or HOMES.search(text)
     ]
     assert not named, named
+
+
+NAMED_FILE = re.compile(r"(?<![\w./*])[\w./]+\.py\b")
+LIKE_THE_ABOVE = re.compile(r"\b[Ll]ike the above\b")
+
+
+@cache
+def python_files() -> frozenset[str]:
+    """All Python files of the repository by each ending of their paths that begins with a name."""
+    folders = ("", *PACKAGES, "docs", "heron_engine", "tests", "benchmarks", "examples")
+    files = chain(*(modules(name) for name in folders[1:]), ROOT.glob("*.py"))
+    parts = [path.relative_to(ROOT).parts for path in files]
+    return frozenset("/".join(each[at:]) for each in parts for at in range(len(each)))
+
+
+def wrong_references(text: str) -> list[str]:
+    """Files that a docstring or comment names and that do not exist, and references by position."""
+    files = set(NAMED_FILE.findall(text)) - python_files()
+    absent = [each for each in sorted(files) if each.rpartition("/")[2] not in FILES_OF_USERS]
+    return absent + LIKE_THE_ABOVE.findall(text)
+
+
+def test_wrong_references_are_found() -> None:
+    """A file that was moved; a docstring that stands alone on a page of the reference."""
+    assert wrong_references("Like the above (loading/interactive_run.py).") == [
+        "loading/interactive_run.py", "Like the above",
+    ]  # fmt: skip
+    assert wrong_references("As routing.py, heron_io/logs.py and a user's tasks.py have it.") == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_docstrings_name_files_that_exist(package: str) -> None:
+    """A reader opens the file that a docstring names."""
+    wrong = {
+        f"{at(path)}: {each}"
+        for path in modules(package)
+        for text in prose.python_texts(path)
+        for each in wrong_references(text)
+    }
+    assert not wrong, wrong
 
 
 def defined_names(path: Path) -> Iterator[tuple[str, int]]:

@@ -231,3 +231,9 @@ PHRASES: dict[str, str] = {
     "to be rid of": "to remove",
 }
 """A phrase that is no English of this field -> what the documentation says instead."""
+
+FILES_OF_USERS = {
+    "NAME.py", "copy_lines.py", "fabfile.py", "my_topology.py", "scheduler.py", "socket.py",
+    "tasks.py", "totals.py", "word_count_2.py", "x.py",
+}  # fmt: skip
+"""Python files that docstrings name and that are a user's, not the repository's."""

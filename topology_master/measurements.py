@@ -160,7 +160,8 @@ class Measurements:
         self.losses = from_json(Losses, data.get("losses"), "losses")
 
     def paused(self, packing: PackingPlan) -> dict[int, PauseStats]:
-        """task id -> its pauses, if any."""
+        """task id -> its pauses with the names of instance and causes, for tasks of `packing` with
+        pauses."""
         return {
             task: PauseStats(
                 instance=instance_name(packing, task),

@@ -39,7 +39,7 @@ SECS_MAX = 60.0
 LIMIT = 100
 LIMIT_MAX = 10_000
 ANSWER_BYTES_MAX = 1 << 20
-"""Limit of rows per query: a person reads less, and a full export uses a savepoint."""
+"""Bytes of all answers to one query: a person reads less, and a full export uses a savepoint."""
 KEY_CHARACTERS_MAX = 64 * 1024
 """Of a key or a prefix."""
 

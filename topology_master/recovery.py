@@ -26,9 +26,9 @@ from heron_core.transitions import MachineState, Transitions
 from heron_core.wire.messages import Restored, RestoreFailed, RestoreTrouble
 
 TRIES = 3
-"""So many failures in a row are no moment's trouble any more: it is a problem, named as one."""
+"""Failures in a row after which a restore is reported as a problem; fewer may be transient."""
 RETRY_SECS = 0.5
-"""After the first try that has failed; twice as long after each further one."""
+"""Pause after the first failure, doubled after each further failure."""
 RETRY_SECS_MAX = 5.0
 """A store that is back is not noticed later; each try resets every instance, so not earlier."""
 
@@ -93,15 +93,15 @@ class Recovery:
         """Why all are to be restored, as soon as there is a plan for that; empty if they are
         not."""
         self.tries = 0
-        """In a row that have failed."""
+        """Failed attempts in a row."""
         self.trouble = RestoreTrouble.AWAY
-        """Number of the last failed restore."""
+        """Kind of the last failure of a restore."""
         self._reason = ""
         self._retry_at: float | None = None
 
     @property
     def failure(self) -> str:
-        """Why no try has gone well, after so many that a moment's trouble is no reason any more."""
+        """Reason of the last failure after TRIES failures in a row; empty before."""
         return self._reason if self.tries >= TRIES else ""
 
     @property

@@ -10,7 +10,7 @@ from heron_engine.topology_master.spans import Executed, Span, spans_of
 TREES_MAX = 2000
 """That are held; of more, the oldest go as they are. A tree of ten spans is 3 KiB."""
 EXECUTIONS_MAX = 1000
-"""Limit of spans per tree: further tuples are left out."""
+"""Executions recorded per tree: further ones are left out, except the spout's."""
 
 
 class Tree(Struct):

@@ -21,7 +21,7 @@ from heron_io.span_exporter import Export, ExportedSpan, NotInstalled, open_expo
 log = logging.getLogger("topology_master")
 
 BATCHES_MAX = 64
-"""Limit of spans that wait for the exporter."""
+"""Limit of batches of spans that wait for the exporter."""
 SPANS_MAX = 512
 """Spans per request, as in OpenTelemetry's own batches."""
 REPORTS = 2

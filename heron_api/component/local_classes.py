@@ -2,7 +2,7 @@
 
 The class path of a local class is valid in the defining process, for the life of the process.
 Other processes receive the class by value: from Spark's engine
-(heron_spark/compile/main_classes.py), a prompt or a notebook (loading/interactive_run.py).
+(heron_spark/compile/main_classes.py), a prompt or a notebook (heron_api/interactive_run.py).
 """
 
 import re

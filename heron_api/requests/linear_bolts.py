@@ -107,7 +107,7 @@ class KeyedFairBolt(Bolt):
         return not self._waiting
 
     def process(self, tup: Any) -> None:
-        """Queue the tuple by key; execution happens when the message is read."""
+        """Queue the tuple by key; a later call of the main thread (`call_soon`) executes it."""
         self._waiting.setdefault(tup.values[0], deque()).append(tup)
         self._schedule()
 

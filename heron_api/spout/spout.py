@@ -29,7 +29,8 @@ class Spout(BaseSpout):
         """Called once before the first tuple, with the merged config; use it as `__init__`."""
 
     def close(self) -> Any:
-        """Called when the instance ends in good order; not after a kill."""
+        """Called when the instance ends gracefully, as at the end of a run, by `heronpy kill` or by
+        an update; not after a crash or SIGKILL."""
 
     def next_tuple(self) -> Any:
         """Emit available tuples, usually one, and return at once; blocking calls delay acks."""
@@ -39,7 +40,8 @@ class Spout(BaseSpout):
         """The tuple emitted with `tup_id` and all derived tuples are processed."""
 
     def fail(self, tup_id: Any) -> Any:
-        """The tuple emitted with `tup_id` failed somewhere or took too long; emit it again?"""
+        """The tuple emitted with `tup_id`, or a tuple derived from it, failed or exceeded
+        `topology.message.timeout.secs`; emit the tuple again for at-least-once delivery."""
 
     def activate(self) -> Any:
         """The topology runs (again); `next_tuple` is called from now on."""

@@ -131,7 +131,8 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
 
     @classmethod
     def outputs_problem(cls, config: Mapping[str, Any], streams: Iterable[str]) -> str | None:
-        """Input streams without declared types, which cannot be batched."""
+        """Problem with the output streams, or None: a late stream that is not declared, a stream
+        without types (it cannot carry batches), a field that is not a result."""
         late = cls.with_settings(config).get(keys.LATE_STREAM)
         if late is not None and late not in streams:
             return (

@@ -93,7 +93,8 @@ class KeyedWindowBolt(TimedBolt, EventWindowBolt):
         return WindowRunner(self, operator, clock, settings, self._show, by_event_time)
 
     def grouping_key(self) -> KeyOf:
-        """Types of the key fields; an overridden `key` may return any type."""
+        """See RetainingBolt: derived from `key_fields`; None for an overridden `key`, which may
+        return any value."""
         if type(self).key is not KeyedWindowBolt.key:
             return None
         return key_of_fields(self.saved_state, self.key_fields)

@@ -14,8 +14,8 @@ from heron_core import config as keys
 
 
 class RetainingBolt(ClockedBolt, StatefulComponent):
-    """A bolt whose `initialize` sets `time_runner`, then calls `restore_windows`. Call `init_state`
-    and `pre_save` if you override them."""
+    """A bolt whose `initialize` sets `time_runner`, then calls `restore_windows`. Overrides of
+    `init_state` and `pre_save` have to call super."""
 
     saved_at_least_once = False
     """The tuples of an open window are not acked: they come again."""
@@ -56,7 +56,7 @@ class RetainingBolt(ClockedBolt, StatefulComponent):
 
 
 class TupleWindowBolt(RetainingBolt):
-    """A HoldingBolt whose windows have tuples of all keys."""
+    """A RetainingBolt whose windows have tuples of all keys."""
 
     def grouping_key(self) -> KeyOf:
         """Grouping key of a tuple; None if keys do not determine the instance."""

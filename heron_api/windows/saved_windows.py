@@ -128,7 +128,7 @@ class FirstEnd:
 
 
 def save_watermark(table: StateTable, watermark_ms: int) -> None:
-    """Write the flag to the table of watermarks, unless present."""
+    """Write the watermark (ms since 1970) to the table of watermarks, unless unchanged."""
     if table.get(WATERMARK) != watermark_ms:
         table.put(WATERMARK, watermark_ms)
 

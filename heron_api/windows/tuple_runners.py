@@ -30,7 +30,7 @@ from heron_core.algorithms.event_windows.values import (
 )
 
 ShowTuples = Callable[[TimeWindow, list[Any]], None]
-"""emit(window, tuples of the window)"""
+"""show(window, tuples of the window)"""
 
 
 class ArrivalRunner(StepRunner):

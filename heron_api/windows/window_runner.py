@@ -112,8 +112,8 @@ class WindowRunner(ClockRunner):
             self.tick()
 
     def now_ms(self) -> int:
-        """Processing time. Windows in processing time use a monotonous clock, so no tuple is
-        late."""
+        """Processing time in ms since 1970. For windows in processing time the value never
+        decreases, so no tuple is late."""
         now_ms = self._clock.now_ms()
         return now_ms if self._by_event_time else max(now_ms, self.operator.watermark_ms)
 

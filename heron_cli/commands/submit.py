@@ -159,7 +159,8 @@ class SubmitTarget:
     insecure: bool
 
     def store_url(self) -> str:
-        """Credentials of the state store; UsageError for a store without access control."""
+        """URL of the state store; UsageError for a store that other users can read, unless
+        `insecure`."""
         url = store_url(self.zookeeper) if self.cluster is None else self.cluster.store_url
         check_private(url, self.insecure)
         return url

@@ -85,7 +85,7 @@ class SparkCommandOptions:
     """Spark options of the command line."""
 
     scheduler: str | None
-    """None: the cluster's master; without a cluster, the local machine."""
+    """None: the scheduler of the cluster's file; without a cluster, the local machine."""
     master: str | None
     spark_config: tuple[str, ...]
     python: str | None

@@ -47,14 +47,14 @@ class PartFileSink(TwoPhaseSink):
         check_folder(self._name, self._files.folder, self.folder_key)
 
     def contents(self, buffer: dict[Any, list[Any]]) -> Mapping[str, Any]:
-        """What waits, as the bytes of a file for each folder."""
+        """Folder -> content of its next file, of the pending items in `buffer`."""
         raise NotImplementedError
 
     def flushed(self) -> None:
-        """What `contents` gave last is in files."""
+        """Called when the files of the latest `contents` are written."""
 
     def unknown_output(self) -> str:
-        """Mark the latest `contents` as written."""
+        """Existing files of the sink's name, in words; empty if none."""
         number = self._files.number_of_files()
         return f"{self._files.folder} has {number} files of another run of it" if number else ""
 
@@ -150,6 +150,6 @@ class PartFileSink(TwoPhaseSink):
         self._kept = [name for files in prepared for _, name, _ in files]
 
     def close(self) -> None:
-        """Record the hidden files to keep: all others are removed when the folder is locked."""
+        """Release the lock, so that another process may write under the name."""
         super().close()
         self._files.unlock()

@@ -103,7 +103,7 @@ class PartFiles:
         return self._lock.last_run()
 
     def unlock(self) -> None:
-        """Remove unfinished files; returns the highest number of the finished files."""
+        """Release the lock, so that another process may write under the name."""
         self._lock.release()
 
     def _tidy(self) -> int:

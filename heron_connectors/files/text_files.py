@@ -167,7 +167,7 @@ class TextFile:
             self._file = None
 
     def __del__(self) -> None:
-        """The previous reader has ended."""
+        """Close the file of a reader that was dropped without `close`."""
         self.close()
 
     # --- files that are followed ------------------------------------------------------------------
@@ -209,7 +209,7 @@ class TextFile:
         return True
 
     def _least_size(self) -> int:
-        """Status of a file whose content up to the position is unchanged."""
+        """Bytes that a file with the content read so far has at least; 0 if compressed."""
         return 0 if self._is_compressed else self.position.byte
 
     def _mark(self) -> FileMark:

@@ -60,8 +60,8 @@ ASK_ABOVE_BYTES = 16 * 1024
 """The brokers are asked for a topic's own limit when a record is larger, as the question costs
 seconds where brokers do not answer it. What a topic of less refuses fails its own tuple."""
 ASK_IN_TRANSACTIONS_ABOVE_BYTES = 1024
-"""Size limit for transactional records: a record rejected by its topic would block all others
-permanently. Topics with a lower limit are not supported."""
+"""Like ASK_ABOVE_BYTES, for records committed in one transaction: a record rejected by its topic
+would block all others permanently. Topics with a lower limit are not supported."""
 
 POLL_SECS = 0.005
 """How often to ask for deliveries while nothing else comes."""

@@ -137,7 +137,7 @@ def _replayed_by(record: Any) -> str | None:
 
 
 class TopicRequests:
-    """Replay requests of one topology (letter_locations.Requests): the number is the offset."""
+    """Replay requests of one topology (a LetterRequests of locations.py); numbers are offsets."""
 
     def __init__(
         self,

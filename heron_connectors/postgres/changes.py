@@ -30,7 +30,7 @@ from heron_connectors.postgres.values import Unrepresentable
 
 LSN_HALF_BITS = 32
 ToValue = Callable[[int, str], Any]
-"""(oid of a type, text) -> value; NotHeld."""
+"""(oid of a type, text) -> value; Unrepresentable for a value without a Python form."""
 
 
 def lsn_of(text: str) -> int:

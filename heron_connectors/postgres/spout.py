@@ -140,7 +140,7 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
         self._state.put(STATE_KEY, {**self._source, **position})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Seek to a position; reconnects."""
+        """The position, for an engine that saves attributes; a restored spout reconnects."""
         return {"_after": self._after, "_is_at_end": self._is_at_end}
 
     # --- rows -----------------------------------------------------------------------------------

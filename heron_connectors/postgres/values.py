@@ -199,7 +199,7 @@ class Types:
         self._parsers.clear()
 
     def value(self, oid: int, text: str) -> Any:
-        """Of a text; NotHeld."""
+        """The Python value of a text; Unrepresentable for a value without a Python form."""
         parse = self._parsers.get(oid)
         if parse is None:
             parse = self._parsers[oid] = self._parser(oid, 0)
@@ -233,7 +233,7 @@ def _of_unknown(oid: int, text: str) -> Any:
 
 
 def array(text: str, parse: Parse, delimiter: str) -> Any:
-    """A list of an array's text; NotHeld for one that does not begin with 1."""
+    """A list of an array's text; Unrepresentable for an array whose first index is not 1."""
     if text.startswith("["):
         raise Unrepresentable(f"{text[:60]}: a list must start at its first element")
     found, at = _list(text, 0, parse, delimiter, 1)

@@ -202,7 +202,8 @@ class LinearDRPCTopologyBuilder:
         )
 
     def _result_stream(self) -> tuple[str, str]:
-        """Name of the last bolt, and the bolt's first field."""
+        """Name and first field of the last bolt's only output stream; TopologyError unless the bolt
+        has exactly one stream with two fields."""
         spec = HeronComponentSpec("last", "last", False, 1, None, self._bolts[-1].kind.outputs)
         streams = [stream for stream in spec.to_spec().outputs if stream.name != COORDINATED_STREAM]
         name = self._bolts[-1].kind.__name__

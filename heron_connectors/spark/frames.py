@@ -37,7 +37,7 @@ OPTIONS = "frame.options"
 SCHEMA = "frame.schema"
 """Config key: the schema as SQL writes it (`id bigint, text string`); by default the table's."""
 FRAME = "frame.dataframe"
-"""Config key: a HeldFrame."""
+"""Config key: a LocalFrame."""
 FED = "frame.fed"
 """Config key set by an engine that supplies the rows itself."""
 

@@ -10,7 +10,7 @@ ClockState = Mapping[str, Any]
 PARTITION_CHARACTERS = 100
 """Longest name of a partition, which may be any value."""
 LISTS = (list, tuple)
-"""A clock state, as created or as parsed from a message."""
+"""Types of a source and of a list of sources: as created, and as parsed from a message."""
 IDLE_MAX = 20
 """Limit of named idle sources; a longer list is not needed."""
 
@@ -34,7 +34,7 @@ def _plain(source: Any) -> list[Any]:
 
 
 def is_clock_state(value: Any) -> bool:
-    """The value if valid as a `clock_state`, or None."""
+    """Whether the value is None or a valid result of `clock_state`."""
     if value is None:
         return True
     return (

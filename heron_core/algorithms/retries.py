@@ -27,7 +27,8 @@ class RetryPolicy(Struct, frozen=True):
     """Whether calls are never abandoned."""
 
     def pause_secs(self, failures: int) -> float | None:
-        """Number of failed attempts before abandonment; None: immediately."""
+        """Seconds until the next attempt after `failures` failed ones; None: the call is
+        abandoned."""
         if failures > self.retries and not self.is_endless:
             return None
         return pause_secs(self.first_pause_secs, failures)

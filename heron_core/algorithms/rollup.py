@@ -70,9 +70,9 @@ class QueueNumbers(NamedTuple):
     secs: float
     """How long the instance needs for it."""
     received_bytes: int = 0
-    """What came to the instance so far."""
+    """Bytes sent to the instance's process by its stream manager."""
     sent_bytes: int = 0
-    """Deliveries sent by an instance."""
+    """Bytes received from the instance by its stream manager."""
     caused_ms: int = 0
     """Time as a cause of back-pressure."""
 

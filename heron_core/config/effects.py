@@ -86,7 +86,7 @@ def _is_function(component: ComponentSpec) -> bool:
 
 
 def _says_nothing(key: str, value: Any) -> bool:
-    """Whether a key is set: Storm's null means not set."""
+    """Whether a given value means "not set": Storm's null, and a trace sample of 0."""
     return value is None or (key == keys.TRACE_SAMPLE and not value)
 
 

@@ -18,11 +18,11 @@ class Owner(Enum):
     """Whose config is read for a key."""
 
     TOPOLOGY = "topology"
-    """That of the topology alone: a component's own value is ignored, and named."""
+    """The topology's only: a component's own value is ignored, and reported."""
     SPOUT = "spout"
     BOLT = "bolt"
     COMPONENT = "component"
-    """Owners that permit a value per component."""
+    """Also a component's own value, of spouts and bolts."""
 
 
 class Key(Struct, frozen=True):

@@ -51,5 +51,5 @@ def value_of(config: Mapping[str, Any], name: str) -> Any:
 
 
 def given(config: Mapping[str, Any], name: str) -> Any:
-    """Like the above for a key without a default: None if not set."""
+    """Like `value_of`, for a key without a default: None if not set."""
     return None if config.get(name) is None else value_of(config, name)

@@ -131,7 +131,7 @@ class DeadLetters:
         fault: LetterFault,
         anchors: Sequence[Any] = (),
     ) -> bool:
-        """Like the above, for values. An oversized letter omits the traceback."""
+        """Whether a tuple's values become a letter. An oversized letter omits the traceback."""
         try:
             for text in dict.fromkeys((fault.traceback, "")):
                 if self._is_sent(self._letter(origin, values, fault, text), anchors):

@@ -277,7 +277,7 @@ class Outbox(BufferRoom):
             self.settle()
 
     def _settle_whole(self, rows: list[Any], anchor_states: list[AnchorState]) -> bool:
-        """Like the above, for tuples of one owner, the usual case: the stream manager xors them."""
+        """Settle tuples of one owner, the usual case: the stream manager xors their acks."""
         if self.acks:  # acked earlier
             return False
         pairs = whole_batch(self.acked, rows, anchor_states, ROOT_COUNTER_BITS)

@@ -1,7 +1,8 @@
 """Groupings at work in the emitting instance: from a tuple's values to the buffers it goes into.
 
-Rules: Storm's and Heron's groupings (heron.md 2.3, storm.md 2.1); task ids are sorted, so GLOBAL is
-the lowest. Each consumer of a stream has one chooser; a stream's tuple goes to all that they name.
+Rules: the groupings of Storm (`org.apache.storm.grouping`) and Heron; task ids are sorted, so that
+GLOBAL is the lowest. Each consumer of a stream has one chooser; a tuple goes to all tasks that the
+choosers name.
 
 A chooser is aimed at its consumer's tasks when it is made, and again when the topology is scaled.
 The lists of buffers are changed in place, because the closures that user code emits by hold them.
@@ -216,7 +217,7 @@ class Route:
         self.emits = [0]
         self.choosers: list[Choose] = []
         self.picks: list[FullPick] = []
-        """Declared types of the fields."""
+        """For each consumer the parts of which `hot_emit` builds the choice of buffers."""
         self.turns: Iterator[OutputBuffer] | None = None
         """Set when the one consumer is shuffled: the buffers of the next tuples, without end."""
         self.keyed: tuple[list[int], Any] | None = None
@@ -382,7 +383,8 @@ class Router:
     def _to_all(
         self, route: Route, chosen: Callable[[list[int]], list[OutputBuffer]]
     ) -> tuple[Choose, Aim]:
-        """Buffer choice for a single target: all tuples share a buffer."""
+        """A chooser without regard to values: each tuple goes to all buffers that `chosen` returns
+        for the consumer's tasks."""
         buffers: list[OutputBuffer] = []
 
         def aim(tasks: list[int]) -> None:

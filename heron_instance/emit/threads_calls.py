@@ -13,7 +13,7 @@ class ThreadsCalls:
     def __init__(self, outbox: Outbox) -> None:
         self.outbox = outbox
         self.shares: list[Callable[[], None]] = []
-        """Flag that makes every specialised emit use the general emit."""
+        """One function per specialised emit: makes the emit leave its work to the general emit."""
         self.foreign: ForeignCalls | None = None
         """None while a single thread emits."""
         self._watched: ForeignCalls | None = None

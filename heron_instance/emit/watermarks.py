@@ -27,7 +27,8 @@ class WatermarkOutput:
         return self._sent_ms == END_OF_TIME
 
     def is_news(self, watermark_ms: int) -> bool:
-        """Whether the instance has readers of watermarks."""
+        """Whether to send the watermark: it is higher than the last, or repeats the end after
+        later tuples. False without readers."""
         is_higher = watermark_ms > self._sent_ms
         return (is_higher or self._is_stale(watermark_ms)) and self._outbox.is_read
 

@@ -56,7 +56,7 @@ class DividingCalls(UndoableCalls):
         return len(rows) - 1 - length_hint(source)
 
     def _one_by_one(self, run: Run) -> Run:
-        """Like the above for batches, recording earlier emits."""
+        """Run the user code on batches one by one, recording the emits before each."""
         outbox = self.outbox
 
         def looking(some: Iterable[EngineTuple]) -> None:

@@ -264,7 +264,7 @@ class ComponentDriver:
         self.raised_beside(where)
 
     def raised_beside(self, where: str) -> None:
-        """Like the above for a call besides the data: its effects cannot be undone."""
+        """Like `user_raised`, for a call besides the data: its effects cannot be undone."""
         self.metrics.callback_errors += 1
         ComponentDriver.failed_in(self, where)
 

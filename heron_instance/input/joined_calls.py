@@ -31,7 +31,7 @@ class JoinedCalls(CursorCalls):
     """Runs the small messages at the front one after the other."""
 
     joins = True
-    """Whether single messages are equally efficient."""
+    """Whether small messages may run together; False for drivers that measure each message."""
     source_watermarks: SourceWatermarks
 
     def _begin_calls(self, started: float) -> None:

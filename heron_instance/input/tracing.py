@@ -111,7 +111,7 @@ class Tracer:
             self._executions.append(ended)
 
     def all_failed(self) -> None:
-        """Drop trees whose outcome will never be reported."""
+        """Record all open trees as failed: their outcome will not be reported."""
         self.settled(list(self._open), FAILED)
 
 

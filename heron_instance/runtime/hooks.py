@@ -19,7 +19,7 @@ from heron_api.task_hook import (
 
 Call = Callable[..., Any]
 METHODS = tuple(name for name in vars(ITaskHook) if not name.startswith("_"))
-"""Overridden methods of a hook."""
+"""Names of the methods of a hook."""
 
 
 class TaskHooks:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 POLL_SECS = 0.1
 HOSTS_END_SECS = 10.0
-"""User code may take 5 s to close; see host.py."""
+"""User code may take 5 s to close; see task_host.py."""
 EXIT_KILLED = 130
 
 

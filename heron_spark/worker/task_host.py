@@ -3,7 +3,7 @@
 Spark's own Python workers come and go, and any of them may get any partition. A component that
 lived in one would have to be read from its file in every other batch, and what cannot be saved (a
 generator, a connection) would be lost each time. So a worker hands what it gets to the host of its
-partition, which it starts if there is none (relay.py), and the host does the work.
+partition, which it starts if there is none (python_worker.py), and the host does the work.
 
 A host ends when the run is over, when its parent, Spark's Python daemon, is gone, or when a call of
 an attempt that Spark has killed holds up another one (abandoned_calls.py).

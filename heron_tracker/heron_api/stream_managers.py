@@ -96,8 +96,8 @@ def _names(snapshot: TopologySnapshot, stats: Iterable[StreamManagerStats]) -> l
 def metrics_of_interval(
     snapshot: TopologySnapshot, metrics: Iterable[str], points_of: PointsOf, start: float
 ) -> dict[str, dict[str, str]]:
-    """Like the above, added since `start`; metrics without history are left out, as their
-    instances are unknown or their values are levels."""
+    """Like `metrics_since_start`, for the increase from `start` (seconds since 1970) on; metrics
+    without history are left out, as their instances are unknown or their values are levels."""
     ids = instance_ids(snapshot).values()
     by_metric = {}
     for metric in metrics or sorted(f"{CAUSED}/{identity}" for identity in ids):

@@ -110,7 +110,8 @@ def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> TrackerPro
 
 
 def _skew(name: str, rows: Sequence[InstanceStats], is_cause: bool) -> TrackerProblem | None:
-    """With strong skew, more instances do not help."""
+    """The problem of one instance with far more work than its even share, which more instances do
+    not relieve; None without such an instance."""
     total = sum(row.executed_per_sec for row in rows)
     if len(rows) < 2 or total <= 0:
         return None
@@ -184,10 +185,10 @@ def instances_needed(
     paused_share: float,
     utilization: float,
 ) -> int:
-    """Utilisation with the given number of instances under the expected load.
+    """Parallelism at which the instances have `utilization` (0 to 1) under the expected load.
 
-    Input is reduced by the paused share of its senders' time, and grows accordingly without
-    pauses.
+    `paused_share` (0 to 1) of the senders' time is paused now; without pauses the input grows
+    accordingly.
     """
     work = sum(row.capacity for row in rows) if rows else component.capacity * component.instances
     demand = Demand(shared=unthrottled(work, paused_share), fixed=0.0)

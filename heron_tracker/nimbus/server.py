@@ -42,7 +42,7 @@ IDLE_SECS = 600.0
 FRAME_SECS = 60.0
 """For a frame that has begun, and for an answer to be taken."""
 LEAVE_SECS = 2.0
-"""Answer for an unauthorised client."""
+"""Time for a rejected client to read the reason."""
 ROOT = 0
 LOOPBACK = "127.0.0.1"
 """Nimbus listens on loopback alone."""

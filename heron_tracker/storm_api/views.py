@@ -379,7 +379,7 @@ def _output_stats(
 
 
 def container_secs(snapshot: TopologySnapshot, container: int) -> float:
-    """Registration time of its stream manager."""
+    """Seconds since the registration of its stream manager; 0 if not registered."""
     registered = snapshot.registered.get(container)
     return registered.secs if registered is not None else 0.0
 

@@ -40,12 +40,12 @@ class Streamlet:
         return self._name
 
     def set_num_partitions(self, num_partitions: int) -> "Streamlet":
-        """Set how many partitions the stage has."""
+        """Set the number of partitions; the default is 1 for a source, else the first parent's."""
         self._num_partitions = num_partitions
         return self
 
     def get_num_partitions(self) -> int:
-        """Set the number of partitions; the default is the parent's number."""
+        """The number of partitions of the stage."""
         return self._num_partitions
 
     def map(self, map_function: Function) -> "Streamlet":
@@ -93,8 +93,8 @@ class Streamlet:
     ) -> "Streamlet":
         """(KeyedWindow, result) for each key of each window, of elements (key, value).
 
-        The first call of reduce_function(so far, value) receives the first two values. Default: one
-        partition; with more, equal keys share a partition.
+        The first call of reduce_function(so far, value) receives the first two values; a single
+        value is the result. Default: one partition; with more, equal keys share a partition.
         """
         return self._derived(
             "reducebykeyandwindowbolt",

@@ -134,7 +134,7 @@ class StreamWindowBolt(WindowedBolt, StreamletBoltBase):
 
 
 class TimedStreamWindowBolt(StreamWindowBolt):
-    """Tumbling windows by event time."""
+    """Windows by event time; the user's function gives an element's timestamp."""
 
     def timestamp(self, tup: Any) -> Any:
         """The user's function of the element."""

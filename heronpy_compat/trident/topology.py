@@ -135,8 +135,14 @@ class TridentTopology(NamesMissing):
         return self.multi_reduce(inputs, streams, MergeReducer(), names)
 
     def multi_reduce(self, *arguments: Any) -> Stream:
-        """multi_reduce([fields of each,] streams, reducer, new fields): a reducer over several
-        streams, or over the groups of grouped streams, whose fields then come first."""
+        """A MultiReducer over several streams, or a GroupedMultiReducer over the groups of grouped
+        streams, whose group fields come first in the result.
+
+        multi_reduce([fields of each,] streams, reducer, new fields), or with the streams one by
+        one, each after its fields if any are given: multi_reduce(fields, stream, …, reducer, new
+        fields). Default: all fields of a stream. TridentError for other arguments, and for grouped
+        streams with different numbers of group fields.
+        """
         given, streams, reducer, output_fields = _multi_reduce_arguments(arguments)
         added = names_of(output_fields, "multi_reduce")
         inputs = [names_of(each, "multi_reduce") for each in given]

@@ -52,7 +52,7 @@ def check_python(packed_for: str, kind: str) -> None:
 
 
 def remove_old_sockets() -> None:
-    """Arguments of an earlier container in the working directory."""
+    """Remove the socket folder of a container that ran in the working directory before."""
     shutil.rmtree(SOCKETS, ignore_errors=True)
 
 

@@ -61,7 +61,7 @@ class _Process(Struct):
     child: ForkedChild
     status_pipe: int
     selector: selectors.BaseSelector
-    """Poll interval of the status pipe."""
+    """Selector that the status pipe is registered with."""
     status: StatusReader = field(default_factory=StatusReader)
     has_come_up: bool = False
 

@@ -32,7 +32,7 @@ class Assessment(Struct, frozen=True, kw_only=True):
     """Utilisation of the busiest instance without back-pressure; above 1 the instance is
     overloaded."""
     input_per_sec: float
-    """Utilisation after the change."""
+    """Input tuples per second without back-pressure."""
     rate: float | None
     """What one of its instances can process in a second of work."""
     cpu: float | None = None

@@ -42,7 +42,7 @@ class HotKey(Struct, frozen=True, kw_only=True):
 
     key: str
     share: float
-    """Totals over all input."""
+    """Share of the key in the component's input, 0 to 1."""
 
 
 class Readings(Struct, frozen=True, kw_only=True):

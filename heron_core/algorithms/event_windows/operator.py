@@ -237,7 +237,7 @@ class WindowOperator(SavedByKey):
         return outputs
 
     def accumulators(self) -> list[Any]:
-        """Early results of all keys."""
+        """Accumulators of all keys and cells."""
         return [each for state in self._keys.values() for each in state.cells.values()]
 
     def drop_cells(self, is_dropped: Callable[[Any], bool]) -> list[Any]:

@@ -52,6 +52,6 @@ class Timers:
         return max((time for time, items in self._items.items() if items), default=None)
 
     def clear(self) -> None:
-        """Whether no items are left."""
+        """Remove all items."""
         self._times.clear()
         self._items.clear()

@@ -29,7 +29,7 @@ class SourceSpout(Spout, StatefulComponent, StreamletSpoutBase):
         self._state = stateful_state
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Start with empty counters."""
+        """Start without pending elements."""
         self._tracked = config.get(keys.RELIABILITY_MODE) == keys.ATLEAST_ONCE
         self._pending: dict[int, Any] = {}
         self._failed: deque[int] = deque()
@@ -66,7 +66,7 @@ class SourceSpout(Spout, StatefulComponent, StreamletSpoutBase):
         self._send(number)
 
     def emit_again(self, elements: Iterable[Any]) -> None:
-        """Number of elements emitted by earlier processes."""
+        """Queue elements for another emit that a previous process emitted without an ack."""
         for element in elements:
             number = next(self._numbers)
             self._pending[number] = element

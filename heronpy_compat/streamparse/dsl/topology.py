@@ -131,7 +131,7 @@ class TopologyType(type):
 
 
 def _members_of(members: dict[str, Any]) -> dict[str, Any]:
-    """Base class of topologies: the attributes of a subclass define the topology."""
+    """Components and config of a class body, inherited by topologies derived from the class."""
     specs = {key: each for key, each in members.items() if isinstance(each, ComponentSpec)}
     return {**specs, "config": members.get("config")}
 
