@@ -1,8 +1,8 @@
-"""Diagrams of state machines in docs/ARCHITECTURE.md, which are made of their tables.
+"""Pictures of docs/ARCHITECTURE.md and docs/CONCEPTS.md, drawn from the tables of the code.
 
 python -m tests.diagrams
 
-Each is a Mermaid block between two comments with its name.
+Each is a Mermaid block, a table or a text between two comments with its name.
 """
 
 import re
@@ -18,8 +18,10 @@ from heron_engine.stream_manager import gates, link
 from heron_engine.topology_master import checkpoints, queries, recovery, termination
 from heron_engine.topology_master.update import states as update
 from heronpy_compat.trident.execution import coordinator_core
+from tests import concept_pictures
 
-PAGE = Path(__file__).parents[1] / "docs" / "ARCHITECTURE.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = (DOCS / "ARCHITECTURE.md", DOCS / "CONCEPTS.md")
 
 
 def mermaid(machine: Transitions[AnyState]) -> str:
@@ -61,6 +63,13 @@ DIAGRAMS: Mapping[str, Callable[[], str]] = {
     "end": end_diagram,
     "question": lambda: diagram(queries.QUESTION, queries.QuestionState),
     "call": lambda: diagram(CALL, CallState),
+    "concept-topology": concept_pictures.topology_picture,
+    "concept-containers": concept_pictures.containers_picture,
+    "concept-groupings": concept_pictures.groupings_table,
+    "concept-keys": concept_pictures.keys_table,
+    "concept-delivery": concept_pictures.delivery_table,
+    "concept-pressure": concept_pictures.pressure_table,
+    "concept-windows": concept_pictures.windows_picture,
     "batch": lambda: diagram(coordinator_core.TRANSITIONS, coordinator_core.BatchState),
 }
 """The name between the comments -> what stands between them."""
@@ -70,19 +79,20 @@ def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(f"(<!-- diagram {name} -->\n)(.*?)(\n<!-- end of diagram -->)", re.DOTALL)
 
 
-def drawn(page: str, name: str) -> str:
-    """The text between the comments; empty if there are none."""
+def drawn(page: str, name: str) -> str | None:
+    """The text between the comments; None without them."""
     found = _pattern(name).search(page)
-    return "" if found is None else found.group(2)
+    return None if found is None else found.group(2)
 
 
 def main() -> None:
     """Draw all again."""
-    page = PAGE.read_text("utf-8")
-    for name, made in DIAGRAMS.items():
-        if (found := _pattern(name).search(page)) is not None:
-            page = page.replace(found[0], f"{found[1]}{made()}{found[3]}")
-    PAGE.write_text(page, "utf-8")
+    for path in PAGES:
+        page = path.read_text("utf-8")
+        for name, made in DIAGRAMS.items():
+            if (found := _pattern(name).search(page)) is not None:
+                page = page.replace(found[0], f"{found[1]}{made()}{found[3]}")
+        path.write_text(page, "utf-8")
 
 
 if __name__ == "__main__":

@@ -5,9 +5,11 @@ from docs.site.reference import MODULES
 PAGES: dict[str, str | dict[str, str]] = {
     "Home": "README.md",
     "Tutorial": "docs/TUTORIAL.md",
+    "Concepts": "docs/CONCEPTS.md",
     "Write topologies": {
         "Guide": "docs/GUIDE.md",
-        "Recipes: streams, keys and time": "docs/RECIPES.md",
+        "Recipes: streams": "docs/RECIPES.md",
+        "Recipes: windows and time": "docs/RECIPES_TIME.md",
         "Recipes: systems and operation": "docs/RECIPES_SYSTEMS.md",
         "Windows": "docs/WINDOWS.md",
         "State": "docs/STATE.md",

@@ -52,11 +52,11 @@ class _WholeWindows:
         return self.windows(timestamp_ms)[0]
 
     def windows(self, timestamp_ms: int) -> Sequence[TimeWindow]:
-        """The windows of the slice."""
+        """The windows of the timestamp."""
         raise NotImplementedError
 
     def last_end_ms(self, cell: TimeWindow) -> int:
-        """The window itself."""
+        """The end of the cell, which is a whole window."""
         return cell.end_ms
 
 

@@ -1,4 +1,4 @@
-"""Each program of docs/RECIPES.md prints the lines of the page."""
+"""Each program of docs/RECIPES.md and docs/RECIPES_TIME.md prints the lines of the page."""
 
 import re
 import sys
@@ -10,11 +10,11 @@ import pytest
 from heronpy_compat.testing import TopologyTester
 from tests.unit.heron_tester.recipes_support import programs, shown, text_of
 
-PAGE = "RECIPES.md"
-PROGRAMS = programs(PAGE)
-SHOWN = shown(PAGE)
+PAGES = ("RECIPES.md", "RECIPES_TIME.md")
+PROGRAMS = programs(PAGES[0]) | programs(PAGES[1])
+SHOWN = shown(PAGES[0]) | shown(PAGES[1])
 SHARED = "rows"
-"""Imported by all programs of the page."""
+"""Imported by all programs of the pages."""
 
 
 @pytest.fixture
@@ -114,9 +114,10 @@ def test_a_recipe_prints_what_the_page_shows(
         assert file.read_text().splitlines() == SHOWN[name][1][1:]
 
 
-def test_each_section_can_be_reached() -> None:
-    page = text_of(PAGE)
+@pytest.mark.parametrize("name", PAGES)
+def test_each_section_can_be_reached(name: str) -> None:
+    page = text_of(name)
     sections = re.findall(r"^## (.*)$", page, re.MULTILINE)
     contents = " ".join(page.partition("\n## ")[0].split())
     assert [text for text, _ in re.findall(r"\[([^]]*)\]\(#(.*?)\)", contents)] == sections
-    assert page.count("```python") == len(PROGRAMS) == len(sections)
+    assert page.count("```python") == len(programs(name)) == len(sections)

@@ -32,7 +32,7 @@ from tests.unit.heron_tester.recipes_support import programs, shown, text_of
 PAGE = "RECIPES_SYSTEMS.md"
 PROGRAMS = programs(PAGE)
 SHOWN = shown(PAGE)
-FILES = programs("RECIPES.md") | PROGRAMS
+FILES = programs("RECIPES.md") | programs("RECIPES_TIME.md") | PROGRAMS
 SECRET = "abcdefghijkl"
 CALLS_MAX = 20_000
 """Calls of a Kafka spout until it has read its topic: a failure instead of a hang."""
@@ -40,7 +40,7 @@ CALLS_MAX = 20_000
 
 @pytest.fixture(autouse=True)
 def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The current folder has the programs of both pages; later tests find none of their modules."""
+    """The current folder has the programs of all pages; later tests find none of their modules."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     for name, program in FILES.items():
