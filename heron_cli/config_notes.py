@@ -43,7 +43,7 @@ def _is_read(key: str) -> bool:
 
 
 def _is_said(key: str, loaded: TopologySpec) -> bool:
-    """Whether the file also sets the key, which then is not a typing error."""
+    """Whether the file sets the key as well: then the key is intended."""
     return any(key in each.config for each in loaded.components)
 
 
@@ -59,12 +59,12 @@ def _idle_notes(topology: TopologySpec, is_query: bool) -> Iterator[str]:
 
 
 def _says_the_query(idle: Idle, is_query: bool) -> bool:
-    """heron_spark.compile.plan reports these keys, also without a command."""
+    """Whether heron_spark.compile.plan reports the key, also without a command."""
     return is_query and not idle.owner
 
 
 def _overruled_notes(loaded: TopologySpec, topology: TopologySpec) -> Iterator[str]:
-    """-o overrides the components' own values: several of them are worth a note."""
+    """-o overrides the components' own values: one note per key, naming the components."""
     for key in topology.overrides:
         owners = [each.name for each in loaded.components if _differs(each, topology, key)]
         if owners:

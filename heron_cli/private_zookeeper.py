@@ -4,7 +4,7 @@
     ~/.heronpy/zookeepers/NUMBER/run   JSON: address, credentials, and whose server it is
 
 A topology's nodes contain the key of its processes, so the server of a run gets random
-credentials. The user's other commands find them here by the address.
+credentials. Further commands of the user find the credentials here by the address.
 """
 
 import json
@@ -53,7 +53,7 @@ def new_credentials() -> str:
 
 
 def remove_left(home: Home) -> None:
-    """Remove the folders of servers whose run was killed together with its cleanup."""
+    """Remove the folders of servers whose run was killed before its cleanup."""
     for folder in _folders(home):
         run = _run_of(folder)
         # A folder without a file was created just now, or its run was killed immediately: both are

@@ -1,4 +1,4 @@
-"""Coordinates of the nodes: columns beside each other, nodes of a column below each other."""
+"""Coordinates of the nodes: columns side by side, nodes of a column below each other."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -19,17 +19,17 @@ TITLE_HEIGHT = 40.0
 PADDING = 16.0
 BETWEEN_BOXES = 52.0
 PORT = 18.0
-"""Between the ends of two arrows at the same side of a box."""
+"""Distance between the ends of two arrows at a side of a box, in pixels."""
 GAP_LEAST = 90.0
 GAP_BESIDE_LABEL = 64.0
 WAYPOINT_HEIGHT = 32.0
 PASSES = 6
-"""Of moving boxes towards their neighbours; they hardly move after three."""
+"""Rounds of moving boxes towards their neighbours; after three rounds boxes hardly move."""
 
 Rectangles = dict[str, Rectangle]
-"""Name of a node or waypoint -> where it stands."""
+"""Name of a node or waypoint -> rectangle."""
 Labels = Mapping[Pair, tuple[str, ...]]
-"""Edge -> its lines of text."""
+"""Edge -> lines of text."""
 
 
 def rectangles_of(graph: Graph, layers: Layers, labels: Labels) -> Rectangles:
@@ -72,7 +72,7 @@ def _gap_after(column: set[str], layers: Layers, labels: Labels) -> float:
 
 
 def _tops(layers: Layers, sizes: Mapping[str, tuple[float, float]]) -> dict[str, float]:
-    """node -> its top: near the middle of its neighbours, none on another."""
+    """node -> top: near the middle of the neighbours, without overlaps."""
     heights = {
         name: sizes.get(name, (0.0, WAYPOINT_HEIGHT))[1] for c in layers.columns for name in c
     }
@@ -106,7 +106,7 @@ def _tops(layers: Layers, sizes: Mapping[str, tuple[float, float]]) -> dict[str,
 def _apart(
     column: tuple[str, ...], wanted: Mapping[str, float], heights: Mapping[str, float]
 ) -> dict[str, float]:
-    """Middles in the column's order without overlaps, on average where they are wanted."""
+    """Middles in the column's order without overlaps, on average at the wanted positions."""
     tops: dict[str, float] = {}
     edge = float("-inf")
     for name in column:

@@ -1,4 +1,4 @@
-"""A topology as a graph: a node for each component, an edge for each pair that streams join."""
+"""A topology as a graph: a node per component, an edge per pair of components joined by streams."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +8,12 @@ from heron_core.number_text import counted
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, InputSpec, TopologySpec
 
 FIELDS_SHOWN = 4
-"""More of a stream's fields would make its edge longer than anything else."""
+"""Fields shown of a stream: a longer list would dominate the edge's length."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentNode:
-    """One component: its name, its class or script, how many instances, spout or bolt."""
+    """One component: name, class or script, number of instances, spout or bolt."""
 
     name: str
     implementation: str
@@ -22,7 +22,7 @@ class ComponentNode:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What stands below its name."""
+        """Lines of text below the name."""
         return (self.implementation, counted(self.parallelism, "instance"))
 
 
@@ -45,7 +45,7 @@ class Graph:
 
 
 def graph_of(topology: TopologySpec) -> Graph:
-    """The topology's components in order, and the edges between them."""
+    """The topology's components in order, and the edges between the components."""
     nodes = tuple(
         ComponentNode(spec.name, _implementation(spec), spec.parallelism, spec.is_spout)
         for spec in topology.components
@@ -60,7 +60,7 @@ def graph_of(topology: TopologySpec) -> Graph:
 
 
 def _implementation(component: ComponentSpec) -> str:
-    """Its class, or its script if it is of another language."""
+    """Name of the class, or of the script for a component in another language."""
     command: Any = component.config.get(SHELL_COMMAND)
     if isinstance(command, list | tuple) and command:
         return " ".join(str(word).rpartition("/")[2] for word in command)
@@ -78,7 +78,7 @@ def _lines(topology: TopologySpec, entry: InputSpec) -> list[str]:
 
 
 def grouping_text(entry: InputSpec) -> str:
-    """A grouping as it is written in a topology, such as fields(word)."""
+    """A grouping in the notation of a topology, such as fields(word)."""
     fields = entry.grouping.fields
     return (
         f"{entry.grouping.kind.value}({_listed(fields)})" if fields else entry.grouping.kind.value

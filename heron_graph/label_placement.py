@@ -1,7 +1,7 @@
-"""Where labels stand: beside their arrow, and clear of boxes, arrows and each other.
+"""Placement of labels: beside their arrows, clear of boxes, arrows and other labels.
 
-Each label takes the best of some positions along its arrow, above and below it; labels that were
-placed before it count as taken.
+Each label takes the cheapest of several positions along its arrow, above and below the arrow;
+labels placed earlier count as occupied.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,16 +10,16 @@ from heron_graph.drawing import ArrowShape, LabelShape, Point, Rectangle, Segmen
 from heron_graph.layers import Pair
 
 GAP = 3.0
-"""Between a label and its arrow."""
+"""Distance of a label from its arrow, in pixels."""
 STEPS = 60
-"""Points of a curve that are looked at: a few pixels apart."""
+"""Sampled points of a curve: a few pixels apart."""
 SHARES = tuple(share / 20 for share in range(1, 20))
-"""Positions along an arrow that are tried."""
+"""Positions along an arrow, as shares of its length."""
 COVERED = 1000.0
-"""What it costs to cover a box or a label: more than to cross any number of points of arrows."""
+"""Cost of covering a box or a label: above the cost of crossing any number of an arrow's points."""
 
 Labelled = Mapping[Pair, tuple[ArrowShape, Segment]]
-"""Edge -> its arrow, and the piece of it beside which its label may stand."""
+"""Edge -> its arrow, and the segment for its label."""
 
 
 def placed_labels(
@@ -40,7 +40,7 @@ def placed_labels(
 
 
 def _candidates(segment: Segment, lines: tuple[str, ...]) -> list[tuple[LabelShape, float]]:
-    """The label at each position, and what its distance from the middle costs."""
+    """The label at each position, with the cost of the distance from the middle."""
     size = LabelShape(0, 0, lines)
     curve = list(sampled((segment,), STEPS))
     return [
@@ -51,7 +51,8 @@ def _candidates(segment: Segment, lines: tuple[str, ...]) -> list[tuple[LabelSha
 
 
 def _beside(x: float, curve: Sequence[Point], size: LabelShape) -> Iterator[Point]:
-    """Above and below the piece of the curve over which a label around x lies."""
+    """Positions of a label above and below the part of the curve within the label's width around
+    x."""
     heights = [y for at, y in curve if abs(at - x) <= size.width / 2]
     away = size.height / 2 + GAP
     yield x, min(heights) - away

@@ -1,9 +1,9 @@
 """Layers of a graph (Sugiyama's method): cycle removal, layer assignment, crossing reduction.
 
-A layer is a column. Spouts stand in the first, a bolt one further than the furthest of its sources
-(longest path). Edges that close a cycle do not count and are drawn backwards. An edge over several
-columns has a waypoint (a dummy node) in each column between, so that it finds its way past the
-nodes there.
+A layer is a column. Spouts are in the first, a bolt is one column after the last of its sources
+(longest path). Edges that close a cycle are ignored by the layout and drawn backwards. An edge
+over several columns has a waypoint (a dummy node) in each column between, which leads the edge
+past the nodes of the column.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Layers:
 
     columns: tuple[tuple[str, ...], ...]
     paths: Mapping[Pair, tuple[str, ...]]
-    """Forward edge -> the nodes that it passes, both ends included."""
+    """Forward edge -> nodes on its path, both ends included."""
     backward: tuple[Pair, ...]
     """Edges that close a cycle."""
 
@@ -52,7 +52,7 @@ def layers_of(graph: Graph) -> Layers:
 
 
 def _forward(names: list[str], pairs: list[Pair], spouts: set[str]) -> list[Pair]:
-    """The edges without those that close a cycle, as a search from the spouts finds them."""
+    """The edges without those that close a cycle in a search from the spouts."""
     targets: dict[str, list[str]] = {name: [] for name in names}
     for source, target in pairs:
         if source in targets and target in targets:
@@ -80,7 +80,7 @@ def _forward(names: list[str], pairs: list[Pair], spouts: set[str]) -> list[Pair
 
 
 def _columns(names: list[str], forward: list[Pair], spouts: set[str]) -> dict[str, int]:
-    """name -> column: the longest path from a spout; a bolt without one stands in the second."""
+    """name -> column: the longest path from a spout; a bolt without a spout is in the second."""
     sources: dict[str, set[str]] = {name: set() for name in names}
     for source, target in forward:
         sources[target].add(source)

@@ -1,10 +1,10 @@
-"""A bolt that acks its tuples itself, maybe long after `process` has returned, where checkpoints
-are taken: a pool of threads works on them, another process, or they are collected into a batch.
+"""Bolts with explicit acks, possibly long after `process` has returned, under checkpoints: tuples
+are processed by a pool of threads or another process, or collected into a batch.
 
-A tuple is in flight from `process` until its ack or fail. What is emitted for it meanwhile is
-withheld until then (in_flight.py), so a checkpoint has it either as processed, with what it has
-emitted before the barrier, or as in flight, with nothing: it runs again after a restore. An emit in
-`process` without anchors came of the tuple that `process` was called with.
+A tuple is in flight from `process` until its ack or fail. Its emits are withheld until then
+(in_flight.py), so a checkpoint has the tuple as processed, with its emits before the barrier, or as
+in flight, without emits: the tuple runs again after a restore. An emit in `process` without anchors
+is attributed to the argument of `process`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,27 +21,27 @@ from heron_instance.emit.routing import Route
 from heron_instance.in_flight import BoltInFlight, TakenTuple
 
 MANY = 100_000
-"""Tuples in flight of which a person is told: batches have thousands; more than that is a bolt that
-forgets to ack, and each of its restores would process all of them again."""
+"""Limit of tuples in flight above which an error is reported: batches have thousands; a larger
+number shows a bolt that forgets acks, and each restore would process all of them again."""
 
 
 class LaterAcks:
-    """emit, ack and fail of such a bolt, in place of its collector's."""
+    """emit, ack and fail of a bolt with late acks, in place of its collector's."""
 
     def __init__(self, collector: BoltCollector, foreign: ForeignCalls) -> None:
         self.collector = collector
         self.in_flight = BoltInFlight()
         self._foreign = foreign
         self._by_tuple: dict[int, TakenTuple] = {}
-        """By the tuple's place in memory, which is its own as long as it is in flight."""
+        """By `id()` of the tuple, which is unique while the tuple is in flight."""
         self._faults: dict[int, LetterFault] = {}
-        """By the same, why tuples failed that others in front of them keep here."""
+        """By `id()` of the tuple: reasons of failed tuples that wait for earlier tuples."""
         self._current: TakenTuple | None = None
-        """Of the tuple that `process` is called with."""
+        """The tuple passed to `process` now."""
         self._has_reported = False
 
     def run(self, process: Any, tuples: Iterable[Any]) -> None:
-        """Each tuple is in flight from here on; `process` takes an iterable of one."""
+        """Put each tuple in flight and call `process` with an iterable of the one tuple."""
         for tup in tuples:
             taken = self._by_tuple[id(tup)] = self.in_flight.take(tup)
             self._current = taken
@@ -51,7 +51,7 @@ class LaterAcks:
                 self._current = None
 
     def too_many(self) -> str:
-        """What a person is to know, once; empty for nothing."""
+        """Report of too many tuples in flight, once; empty otherwise."""
         if self._has_reported or len(self.in_flight) < MANY:
             return ""
         self._has_reported = True
@@ -86,7 +86,7 @@ class LaterAcks:
         return tasks_of(buffers) if need_task_ids else None
 
     def check_thread(self, anchors: Any, stream: str) -> None:
-        """ComponentError for an emit of a thread that says not of which tuples it came."""
+        """ComponentError for an emit of another thread without anchors."""
         if not anchors:
             raise ComponentError(
                 f"{self.collector.component}.{stream}: an emit of a thread needs anchors=[tup], as"
@@ -109,8 +109,8 @@ class LaterAcks:
         return [each for each in found if each is not None]
 
     def do_later(self, call: Callable[[], None], anchors: Any) -> None:
-        """Call when all of the anchors are settled, as what is emitted for them is sent; at once if
-        none of them is in flight."""
+        """Make the call when all anchors are settled, together with their emits; at once if none of
+        the anchors is in flight."""
         if self._foreign.is_elsewhere:
             self._foreign.leave(lambda: self.do_later(call, anchors))
             return
@@ -140,7 +140,7 @@ class LaterAcks:
         self._settle(tup, has_failed=False)
 
     def fail(self, tup: Any) -> None:
-        """The tuple is abandoned, and so is what was emitted for it."""
+        """Fail the tuple: its emits are dropped."""
         fault = None if self.collector.letters is None else present_fault()
         self._settle(tup, has_failed=True, fault=fault)
 

@@ -21,17 +21,17 @@ _NOTHING: Set[int] = frozenset()
 
 
 class PeriodicSavingHost(Protocol):
-    """What is needed of the instance's core."""
+    """Required parts of the instance's core."""
 
     instance: ReadyInstance
     driver: ComponentDriver
 
     def enqueue(self, instruction: Instruction) -> None:
-        """Carry this out before the next step of the main loop."""
+        """Carry out the instruction before the next step of the main loop."""
 
 
 class PeriodicSaving:
-    """When an instance saves its state; all but `is_due` in the main thread."""
+    """Schedule of an instance's saves; all methods except `is_due` run in the main thread."""
 
     def __init__(
         self, host: PeriodicSavingHost, newest: NewestStateStore, interval_secs: float, now: float
@@ -45,7 +45,7 @@ class PeriodicSaving:
         self._roots: Set[int] = _NOTHING
         """Roots of the covered tuples."""
         self._failed = 0
-        """How many tuples had failed when it was taken."""
+        """Number of failed tuples at the time of the saved state."""
         self._awaited: tuple[int, Callable[[str], None]] | None = None
         """Number of the requested state, and the receiver of a failure reason."""
         self.rests = False
@@ -53,11 +53,11 @@ class PeriodicSaving:
         start from its state."""
 
     def is_due(self, now: float) -> bool:
-        """Whether there is something to do; from any thread."""
+        """Whether work is due; from any thread."""
         return not self.rests and (self._waiting is not None or now >= self._next_at)
 
     def save(self, now: float) -> None:
-        """Take the state, or look whether the one that was taken counts by now."""
+        """Save the state, or check whether a saved state has become valid."""
         if self.rests:
             return
         if self._waiting is not None:
@@ -92,7 +92,7 @@ class PeriodicSaving:
         return self._number
 
     def _taken(self) -> tuple[int, StateBytes] | None:
-        """The state with its number; None if it cannot be saved."""
+        """The state with its number; None if the save fails."""
         instance, number = self._host.instance, self.next_number()
         try:
             instance.adapter.pre_save(str(number))
@@ -102,14 +102,14 @@ class PeriodicSaving:
             return None
 
     def last(self) -> tuple[int, StateBytes] | None:
-        """At an end in good order: the state that a successor is to begin with; None if it is to be
-        the one before."""
+        """At a graceful end: the state for the successor; None if the previous saved state is to be
+        used."""
         driver = self._host.driver
         is_pending = isinstance(driver, SpoutDriver) and bool(driver.collector.pending)
         return None if is_pending or self.rests else self._taken()
 
     def save_now(self, then: Callable[[str], None]) -> None:
-        """Take a state at once; `then` is told why it is not saved, or nothing if it is."""
+        """Save a state at once; `then` receives the reason of a failure, or an empty text."""
         self._waiting = None
         taken = self._taken()
         if taken is None:

@@ -1,4 +1,4 @@
-"""An instance's states in a checkpoint store: of checkpoints, or its newest by itself."""
+"""An instance's states in a checkpoint store: of checkpoints, or saved periodically."""
 
 import logging
 import time
@@ -17,9 +17,10 @@ from heron_io.checkpoint_store.run_marker import RunMarker
 log = logging.getLogger("heron_instance")
 
 MOVED = "moved"
-"""The folder of the states that updates move, in that of what instances save by themselves."""
+"""Subfolder for states migrated by updates, in the folder of periodically saved states."""
 KEPT = 2
-"""One may be half written when its process dies, and the one before is whole."""
+"""States retained: one may be incomplete after the death of its process, so the previous state is
+needed."""
 
 
 class CheckpointStates:
@@ -33,9 +34,10 @@ class CheckpointStates:
         marker: RunMarker,
         copies: LocalCopies | None = None,
     ) -> None:
-        """`opened` opens the store, and may fail while that is away: then it is tried again by
-        the next restore or checkpoint. `marker` tells the store from the empty folder of a disk
-        that is not mounted. `copies`: of the states' files, if the store is not on this machine."""
+        """`opened` opens the store, and may fail while the store is unreachable: the next restore
+        or checkpoint then retries. `marker` distinguishes the store from the empty folder of an
+        unmounted disk. `copies`: local copies of the states' files, for a store on another
+        machine."""
         self._opened = opened
         self._marker = marker
         self._store: CheckpointFiles | None = None
@@ -43,7 +45,7 @@ class CheckpointStates:
         self._topology = topology
         self._task = task
         self.tell: Callable[[FromInstance], None]
-        """Takes what is to be said, from any thread."""
+        """Receiver of messages to the stream manager, from any thread."""
 
     def _open(self) -> CheckpointFiles:
         if self._store is None:
@@ -51,8 +53,8 @@ class CheckpointStates:
         return self._store
 
     def load(self, checkpoint: int, task: int) -> bytes:
-        """In the main thread: a state from the store, ours or that of a task whose keys have moved
-        here; HeronError if it cannot be had."""
+        """In the main thread: a state from the store, of the own task or of a task whose keys have
+        moved here; HeronError if unavailable."""
         state = self._open().load(self._topology, checkpoint, task)
         return state if self._copies is None else self._copies.before(state)
 
@@ -76,26 +78,26 @@ class CheckpointStates:
 
 
 class MovedStateFiles:
-    """The states that tasks save for updates, where no checkpoints are taken."""
+    """States saved by tasks for updates, in topologies without checkpoints."""
 
     def __init__(
         self, opened: Callable[[], CheckpointFiles], topology: str, run: str, task: int
     ) -> None:
-        """`opened` opens the store; `run` tells this run of the topology from others of its
+        """`opened` opens the store; `run` is the id of the run, unique among topologies of an equal
         name."""
         self._opened = opened
         self._folder = f"{topology}/{OWN}/{run}/{MOVED}"
         self._task = task
         self.reported: Callable[[int, str, int], None]
-        """Takes the number of an update, why its state is not saved, or nothing if it is, and the
-        state's size; from any thread."""
+        """Called from any thread with the number of an update, the reason of a failed save (empty
+        on success) and the state's size in bytes."""
 
     def load(self, update: int, task: int) -> bytes:
-        """What a task has saved for an update; HeronError if it cannot be had."""
+        """The state saved by a task for an update; HeronError if unavailable."""
         return self._opened().load(self._folder, update, task)
 
     def write(self, update: int, state: StateBytes) -> None:
-        """Save a state, and tell the main thread. Those of the updates before have been taken."""
+        """Save a state and notify the main thread; states of earlier updates are removed."""
         try:
             store, data = self._opened(), as_bytes(state)
             store.save(self._folder, update, self._task, data)
@@ -110,7 +112,8 @@ class MovedStateFiles:
 
 
 class NewestState:
-    """The states that one task has saved by itself, the newest of which its next process takes."""
+    """States saved periodically by one task; the next process of the task starts from the
+    newest."""
 
     def __init__(
         self,
@@ -121,9 +124,8 @@ class NewestState:
         marker: RunMarker,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`opened` opens the store, and `marker` tells it from the empty folder of a disk that is
-        not mounted; `run` tells this run of the topology from others of its name, whose states are
-        not for it."""
+        """`opened` opens the store, and `marker` distinguishes the store from the empty folder of
+        an unmounted disk; `run` is the id of the run: states of other runs are not used."""
         self._clock = clock
         self._open = opened
         self._marker = marker
@@ -131,9 +133,11 @@ class NewestState:
         self._task = task
         self._store: CheckpointFiles | None = None
         self.latest = 0
-        """The highest number that one has, or that one of an earlier process may still get."""
+        """The highest number of a state, including numbers still available to an earlier
+        process."""
         self.reported: Callable[[int, str], None]
-        """Takes the number of a state that is saved, or else why it is not, from any thread."""
+        """Called from any thread with the number of a saved state, or the reason of a failed
+        save."""
 
     def _opened(self) -> CheckpointFiles:
         """Late: most components keep no state."""
@@ -142,8 +146,8 @@ class NewestState:
         return self._store
 
     def load(self) -> bytes | None:
-        """The newest that can be read, or None if there is none; CheckpointStoreError if there are
-        some, and none can be read, or if the store is away: it would look like that of a first
+        """The newest readable state; None without states. CheckpointStoreError if states exist and
+        none is readable, or for an unreachable store, which would otherwise look like a first
         run."""
         store = self._opened()
         self._marker.check_first(store)
@@ -163,8 +167,8 @@ class NewestState:
         return None
 
     def write(self, number: int, state: StateBytes) -> None:
-        """Save a state, and tell the main thread. Nothing is saved where the store is not: it would
-        be hidden as soon as that is there again."""
+        """Save a state and notify the main thread. Nothing is saved without the store's mark: the
+        state would be hidden as soon as the store returns."""
         try:
             store = self._opened()
             self._marker.check(store)

@@ -1,4 +1,4 @@
-"""What spouts are notified of about their roots: done, failed, or expired."""
+"""Results of roots for their spouts: done, failed, or expired."""
 
 from array import array
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ class AckResults:
                 out.append(events.ToLocal(task, queue.incarnation, merge(messages)))
 
     def _outcome_of(self, task: int) -> Iterator[tuple[FrameKind, "array[int]"]]:
-        """What became of roots of a spout that it has not been notified of."""
+        """Results of a spout's roots not yet reported to the spout."""
         self.settled.discard(task)
         if done := self._state.trees[task].take_done():
             yield FrameKind.ACKED, done
@@ -81,6 +81,6 @@ class AckResults:
         self.settled.discard(task)
 
     def validate(self) -> None:
-        """AssertionError unless results wait for spouts of this container."""
+        """AssertionError unless results belong to local spouts."""
         assert self._unsent.keys() | self.settled <= self._state.trees.keys()
         assert self.settled == {task for task, trees in self._state.trees.items() if trees.done}

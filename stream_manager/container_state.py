@@ -33,10 +33,10 @@ COUNTERS = (
 
 
 class PackingChange(Struct, frozen=True):
-    """What a new packing plan means here."""
+    """Consequences of a new packing plan for the container."""
 
     removed: frozenset[int]
-    """Tasks that were served here and are not any more."""
+    """Tasks no longer served by the container."""
     lost: list[Frames]
     """Messages in transit to removed instances or containers."""
     new_peers: frozenset[int]
@@ -58,9 +58,9 @@ class ContainerState:
         self.incarnation = identity.incarnation
         self.options = options
         self.now = 0.0
-        """Time of the event that is handled, in seconds of any monotonic clock. Set by the core."""
+        """Time of the current event, in seconds of any monotonic clock. Set by the core."""
         self.epoch = 0
-        """Of the physical plan; our own messages carry it. Set with each plan."""
+        """Epoch of the physical plan, used in local messages. Set with each plan."""
         self.fence = NO_EPOCH if options.checkpoints else 0
         """Batches of earlier epochs are leftovers of removed processes. Under checkpoints input
         is blocked until the first plan: the predecessor's data is lost, and a later barrier
@@ -73,14 +73,14 @@ class ContainerState:
         self.previous: dict[int, InstanceQueue] = {}
         """Tasks removed by a rescale: they may send until they end."""
         self.peers: dict[int, PeerQueue] = {}
-        """container -> the queue towards its stream manager."""
+        """container -> queue to its stream manager."""
         self.incoming: dict[int, Incoming] = {}
         """container -> receiving direction of its link; its stream manager may send before its
         plan is known here, and after an aborted plan without the container."""
         self.touched_tasks: set[int] = set()
-        """Tasks here for which something came, or that have processed something, since `send`."""
+        """Local tasks with new input, or with a report of processed input, since `send`."""
         self.due_tasks: set[int] = set()
-        """Tasks here for which enough has come to be looked at before `send`."""
+        """Local tasks with enough input for a delivery before `send`."""
         self.touched_peers: set[int] = set()
         """Containers with new input since the last turn."""
         self.forwarder = Forwarder(set())
@@ -91,7 +91,7 @@ class ContainerState:
         """Of the queues towards the instances here."""
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.forwarded_tuples = 0
-        """In the batches that are counted as forwarded."""
+        """Tuples of forwarded batches."""
         self.transition_log = TransitionLog()
         self.peers.update((each, self._peer_queue(each)) for each in self._others(packing))
         for instance in packing.container(container).instances:
@@ -100,11 +100,11 @@ class ContainerState:
 
     @property
     def topology(self) -> TopologySpec:
-        """As it is by the plan."""
+        """The topology of the plan."""
         return self.topology_of(self.packing)
 
     def topology_of(self, packing: PackingPlan) -> TopologySpec:
-        """As it is by another plan: its code may have been changed."""
+        """The topology of another plan: its code may have changed."""
         return packing.topology_of(self._submitted)
 
     def container_of(self, task: int) -> int | None:
@@ -134,7 +134,7 @@ class ContainerState:
         out.append(events.ToLocalControl(task, incarnation, refusal))
 
     def incoming_of(self, container: int) -> Incoming:
-        """What another stream manager sends us."""
+        """Receiving direction of the link from another stream manager."""
         return self.incoming.setdefault(container, Incoming())
 
     def to_peer(self, container: int, message: Numbered | None, probe: int = 0) -> events.ToPeer:
@@ -198,7 +198,7 @@ class ContainerState:
         return self.topology.by_name[instance.component].is_spout
 
     def apply_packing(self, packing: PackingPlan) -> PackingChange:
-        """The plan is `packing` from now on, which has our container."""
+        """Switch to `packing`, a plan with the container."""
         self.packing = packing
         local = {each.task: each for each in packing.container(self.container).instances}
         others = self._others(packing)
@@ -219,7 +219,8 @@ class ContainerState:
         return PackingChange(removed, lost, new_peers, gone_peers)
 
     def validate(self) -> None:
-        """AssertionError unless queues and trees are those of the plan, each sound in itself."""
+        """AssertionError unless queues and trees follow from the plan, and each is valid in
+        itself."""
         local = self.packing.container(self.container).instances
         assert self.queues.keys() == {each.task for each in local}
         assert self.trees.keys() == {each.task for each in local if self._is_spout(each)}

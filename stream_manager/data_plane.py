@@ -1,7 +1,7 @@
 """Batches and packets of roots: forwarded by their header, never decoded.
 
-Of a batch only the header is looked at, and the ids where trees begin or where it is lost: its
-roots then fail at the spouts that own them, so they are replayed at once.
+Besides the header only ids are read: where trees begin, and of lost batches, whose roots then fail
+at the spouts that own them, for an immediate replay.
 """
 
 from array import array
@@ -52,7 +52,7 @@ BATCHES = (FrameKind.DATA, FrameKind.FANOUT)
 
 
 class DataPlane:
-    """What becomes of each message of the data plane."""
+    """Processing of each message of the data plane."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class DataPlane:
         gates: Gates | None,
         watermarks: Watermarks,
     ) -> None:
-        """`gates`: of a topology that takes checkpoints."""
+        """`gates`: for a topology with checkpoints."""
         self._state = state
         self._flow = flow
         self._results = results
@@ -186,13 +186,13 @@ class DataPlane:
     # --- lost batches -------------------------------------------------------------------------
 
     def _lose(self, counter: str, head: Header, frames: Frames, out: Out) -> None:
-        """A batch is not delivered. It is older than the fence; or its task is not there any more:
-        it was emitted by a tick in the moment of a scaling, or was in flight after the drain."""
+        """Count an undeliverable batch and fail its roots. The batch is older than the fence, or
+        its task was removed: emitted by a tick during a rescale, or in flight after the drain."""
         self._state.counters[counter] += 1
         self._fail(roots_of(head, frames), out)
 
     def _drop(self, head: Header, frames: Frames, out: Out) -> None:
-        """Mode drop: what finds the queue full is lost."""
+        """Mode drop: count and fail a batch that found a full queue."""
         copies = len(targets_of(frames)) if head.kind == FrameKind.FANOUT else 1
         self._state.counters["dropped"] += head.items * copies
         self._fail(roots_of(head, frames), out)
@@ -296,7 +296,7 @@ class DataPlane:
             self._watermarks.take(head, frames, out)
 
     def _only_consumed(self, head: Header, frames: Frames, out: Out) -> None:
-        """Its header says all: see `from_instance`."""
+        """A message whose header is complete information: see `from_instance`."""
 
     def _check_control(self, head: Header, frames: Frames) -> None:
         message = decode_control(frames)

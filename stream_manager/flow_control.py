@@ -43,7 +43,7 @@ class FlowControl:
     # --- local instances ----------------------------------------------------------------------
 
     def to_instance(self, task: int, frames: Frames, out: Out) -> bool:
-        """Put a batch on its way; False if it is too much and back-pressure drops."""
+        """Queue a batch for delivery; False if the queue is too long and back-pressure drops."""
         queue = self._state.queues[task]
         if self._drops and queue.waiting_bytes > self._high_bytes:
             return False
@@ -51,8 +51,8 @@ class FlowControl:
         return True
 
     def sweep(self, out: Out) -> None:
-        """After an event: at the queues that are full enough, and at those towards peers into which
-        something was put."""
+        """After an event: process queues with enough input for a delivery, and peer queues with new
+        messages."""
         due, touched = self._state.due_tasks, self._state.touched_peers
         while due:
             self.hand_over(due.pop(), out)
@@ -68,19 +68,19 @@ class FlowControl:
         self._state.touched_tasks.add(task)
 
     def sweep_waiting(self) -> None:
-        """Some time has passed: a queue may have become too long by that alone."""
+        """Recheck queues after a pause: a queue may exceed its time limit without new input."""
         queues = self._state.queues
         self._state.touched_tasks.update(task for task in queues if queues[task].waiting)
 
     def drop_fenced(self) -> None:
-        """The topology is restored from a checkpoint: an instance would ignore what waits for it,
-        but would be handed that in many small messages first."""
+        """Drop queued messages of earlier epochs after a restore: the instance would ignore them,
+        but would first receive them as many small messages."""
         for task, queue in self._state.queues.items():
             self._state.counters["fenced"] += queue.drop_before(self._state.fence)
             self._state.touched_tasks.add(task)
 
     def hand_over(self, task: int, out: Out) -> None:
-        """What the window lets through; the queue may become a cause, or stop being one."""
+        """Deliver within the window; the queue may become a cause, or stop being one."""
         queue = self._state.queues.get(task)
         if queue is None:
             return  # removed by a rescale
@@ -97,8 +97,8 @@ class FlowControl:
             self._lift(here, {task}, out)
 
     def overtake(self, task: int, barrier: Frames, out: Out) -> bool:
-        """Hand over all that is in front of a barrier, and the barrier itself; False if the
-        instance is done with it, or has nothing else in front of it."""
+        """Deliver a barrier together with all messages ahead of it; False if the instance has
+        already processed the barrier, or has no other input ahead."""
         queue = self._state.queues[task]
         is_next = not queue.handed and bool(queue.waiting) and queue.waiting[0] is barrier
         if is_next or not queue.is_pending(barrier):
@@ -131,7 +131,7 @@ class FlowControl:
         )
 
     def send(self, out: Out) -> None:
-        """What has come together for each receiver leaves, unless the receiver is busy."""
+        """Send the collected messages to each receiver, unless the receiver is busy."""
         touched = self._state.touched_tasks
         while touched:
             self.hand_over(touched.pop(), out)
@@ -160,7 +160,7 @@ class FlowControl:
         return True
 
     def _peer_has_more(self, container: int, out: Out) -> None:
-        """Something came for a peer: it is sent if that fills a message, or if not, later."""
+        """New messages for a peer: sent now if they fill a message, else later."""
         queue = self._state.peers.get(container)
         if queue is None:
             return  # removed by a rescale
@@ -181,7 +181,7 @@ class FlowControl:
             self._check_peer(container, set(), out)
 
     def peer_blocked(self, container: int, number: int, out: Out) -> None:
-        """A peer's socket took no more: this message comes next when it does again."""
+        """A peer's socket is full: the numbered message is repeated once the socket is writable."""
         if container not in self._state.peers:
             return
         queue = self._state.peers[container]
@@ -220,7 +220,8 @@ class FlowControl:
     # --- causes -------------------------------------------------------------------------------
 
     def _name(self, queue: int, tasks: Set[int], out: Out) -> None:
-        """Our queue to a container, or those to the instances here, are too full for `tasks`."""
+        """Name tasks as causes: the queue to a container, or the queues of local instances, are too
+        full."""
         instances = self._state.packing.instances
         fresh = {task for task in tasks if task in instances} - self._pressure.named_by(queue)
         if not fresh:
@@ -231,7 +232,8 @@ class FlowControl:
         self._notify_peers(fresh - before, True, out)
 
     def _lift(self, queue: int, tasks: Set[int], out: Out) -> None:
-        """The queue has room again. Peers do not hear of it while another queue names the task."""
+        """Lift causes of a queue with capacity. Peers are not notified while another queue names
+        the task."""
         origin = QueueOrigin(self._state.container, queue)
         self._pause(self._pressure.off(origin, tasks, self._state.now), False, out)
         self._notify_peers(tasks - self._pressure.own(), False, out)
@@ -256,7 +258,7 @@ class FlowControl:
         self.to_peer(container, 0, encode_control(self._state.epoch, here, task, cause), out)
 
     def notify_of_all(self, container: int, out: Out) -> None:
-        """A peer is new: it has to hear of the causes that we have named."""
+        """Notify a new peer of all local causes."""
         for task in sorted(self._pressure.own()):
             self._notify_peer(container, task, True, out)
 
@@ -287,7 +289,7 @@ class FlowControl:
             self.notify_of_all(container, out)
 
     def validate(self) -> None:
-        """AssertionError unless the causes are those of the queues, the pauses of the causes."""
+        """AssertionError unless causes follow from the queues, and pauses from the causes."""
         self._pressure.validate(self._state.now, {self._state.container, *self._state.peers})
         local = self._pressure.named_by(self._state.container)
         assert local <= self._state.queues.keys()

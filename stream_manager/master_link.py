@@ -23,7 +23,7 @@ from heron_io.transport import connect_dealer, drain
 log = logging.getLogger("stream_manager")
 
 WAIT_SECS = RETRY_SECS / 5
-"""For messages at most, while there is no master."""
+"""Longest wait for messages without a master."""
 DRAIN_MESSAGES = 256
 MONITORED = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
 
@@ -39,7 +39,7 @@ class MasterLink:
         incarnation: int,
         lookup: MasterLookup,
     ) -> None:
-        """`incarnation`: of this stream manager's process."""
+        """`incarnation`: of the stream manager's process."""
         self._context = context
         self._poller = poller
         self._keys = keys
@@ -49,7 +49,7 @@ class MasterLink:
         self._socket: zmq.Socket[bytes] | None = None
         self._address = ""
         self._monitor: zmq.Socket[bytes] | None = None
-        """Tells when the connection breaks, and when it is there again."""
+        """Reports a broken or restored connection."""
         self._is_broken = False
         """Whether the connection broke, without input since."""
         self._was_broken = False
@@ -66,8 +66,8 @@ class MasterLink:
         return self._lookup.over
 
     def poll(self, now: float) -> events.Event | None:
-        """What the core is to know of the connection, where that is news: what the state store
-        says of the master, or that everything has to be told again."""
+        """News of the connection for the core: the master's node in the state store, or a
+        connection that requires a new registration."""
         if self._session.is_over:
             self._session.renew()
             if self._socket is not None:
@@ -123,7 +123,7 @@ class MasterLink:
         return taken.message
 
     def send(self, message: bytes) -> None:
-        """To the master, now or when there is a connection."""
+        """Send to the master, now or once connected."""
         self._put(self._session.send(message))
 
     def _put(self, packet: Packet[bytes]) -> None:
@@ -131,11 +131,11 @@ class MasterLink:
             self._socket.send_multipart([packet.message or b"", packet.header.encode()])
 
     def statistics(self) -> dict[str, int]:
-        """What was sent again, and what was lost with a session."""
+        """Counts of repeated messages, and of messages lost with a session."""
         return self._session.statistics()
 
     def disconnect(self, linger_ms: int = 0) -> None:
-        """Close the connection; the next look is for another one."""
+        """Close the connection; the next search is for a new master."""
         if self._socket is None or self._monitor is None:
             return
         log.info("the connection to the topology master at %s is closed", self._address)

@@ -26,15 +26,15 @@ class PeerLinks:
     """The links to all other stream managers."""
 
     def __init__(self, state: ContainerState, flow: FlowControl, replaced: Replaced) -> None:
-        """`replaced`: what to do about containers with another stream manager."""
+        """`replaced`: handler of containers with a new stream manager."""
         self._state = state
         self._flow = flow
         self._replaced = replaced
 
     def take(self, frames: Frames, out: Out) -> bool:
-        """Whether what is behind the link frame of a message is to be taken.
+        """Whether to process the content of a message after its link frame.
 
-        ProtocolError if the message has no link frame, or one that cannot be right.
+        ProtocolError for a message without a valid link frame.
         """
         state, head = self._state, parse_link(frames)
         incoming = state.incoming_of(head.container)
@@ -71,7 +71,7 @@ class PeerLinks:
         out.append(events.StreamManagerLog(text))
 
     def acknowledge(self, out: Out) -> None:
-        """Acknowledge alone what no message has acknowledged in time."""
+        """Acknowledge messages without a reply in time, by a link frame alone."""
         state = self._state
         for container, incoming in state.incoming.items():
             peer = state.peers.get(container)

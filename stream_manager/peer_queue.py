@@ -20,7 +20,7 @@ class PeerQueue:
         """`bytes_max`: limit of unacknowledged data; further messages wait."""
         self._bytes_max = bytes_max
         self.blocked = False
-        """Whether the socket is to be watched until it takes messages again."""
+        """Whether to poll the socket until it accepts messages again."""
         self.outgoing = Outgoing(bytes_max, generation)
         self.unnumbered = MessageQueue(is_tagged=True)
         self.unnumbered.bytes_limit = MERGED_BYTES_MAX
@@ -37,13 +37,13 @@ class PeerQueue:
         self.unnumbered.put(destination, frames)
 
     def take_fresh(self) -> set[int]:
-        """The tasks for which something was put since the last call."""
+        """Tasks of messages added since the last call."""
         fresh, self.unnumbered.fresh = self.unnumbered.fresh, 0
         return {task for task, _ in islice(reversed(self.unnumbered.messages), fresh)}
 
     @property
     def is_full_message(self) -> bool:
-        """Whether what waits fills a merged message."""
+        """Whether unnumbered messages fill a merged message."""
         return self.unnumbered.size >= MERGED_BYTES_MAX
 
     @property
@@ -64,12 +64,12 @@ class PeerQueue:
         self.outgoing.number(list(taken), taken.size, now)
 
     def refused(self, number: int) -> None:
-        """The socket took no more, from this message on."""
+        """The socket is full from the numbered message on."""
         self.blocked = True
         self.outgoing.refused(number)
 
     def burst(self, now: float) -> Iterator[Numbered]:
-        """The socket takes messages again: the next few; blocked as long as there are more."""
+        """The next few messages for a writable socket; `blocked` if more remain."""
         self.blocked = False
         for _ in range(PEER_BURST):
             if (message := self.take(now)) is None:
@@ -78,13 +78,14 @@ class PeerQueue:
         self.blocked = self.is_ready
 
     def restart(self, generation: int) -> list[tuple[int, Frames]]:
-        """The link cannot be continued: numbers start again; returns what may not have arrived."""
+        """Restart the numbers of a link that cannot be continued; returns messages possibly
+        lost."""
         lost = self.outgoing.restart()
         self.outgoing = Outgoing(self._bytes_max, generation)
         return lost
 
     def waiting(self) -> list[tuple[int, Frames]]:
-        """(destination task, message) of all that the socket was not handed."""
+        """(destination task, message) of all unsent messages."""
         return [*self.outgoing.untransmitted(), *self.unnumbered]
 
     def is_stuck(self, now: float) -> bool:
@@ -96,6 +97,6 @@ class PeerQueue:
         return {task for task, _ in self.waiting()} - {0}
 
     def validate(self) -> None:
-        """AssertionError unless the bytes are those of the messages."""
+        """AssertionError if the byte count is wrong."""
         self.unnumbered.validate()
         self.outgoing.validate()

@@ -19,7 +19,7 @@ PREFIX = b"stream manager "
 
 
 def sender_of(incarnation: int) -> bytes:
-    """A stream manager's process, as the core knows it; no connection's identity begins so."""
+    """Id of a stream manager's process in the core; distinct from all identities of connections."""
     return PREFIX + incarnation.to_bytes(8, "big")
 
 
@@ -35,7 +35,7 @@ class _End(Struct, Generic[T]):
 
 
 class Arrived(Struct, Generic[T], frozen=True):
-    """What a packet leads to."""
+    """Results of a packet."""
 
     sender: bytes
     message: T | None
@@ -63,8 +63,8 @@ class ManagerLinks(Generic[T]):
         return Arrived(sender, taken.message, [(connection, each) for each in taken.answers])
 
     def send(self, sender: bytes, message: T, *, is_kept: bool) -> tuple[bytes, Packet[T]] | None:
-        """(connection, packet) for a stream manager; None if there is no link with it. Unless
-        `is_kept` the message may be lost."""
+        """(connection, packet) for a stream manager; None without a link. A message without
+        `is_kept` may be lost."""
         end = self._ends.get(sender)
         if end is None:
             return None
@@ -85,7 +85,7 @@ class ManagerLinks(Generic[T]):
         return end
 
     def statistics(self) -> dict[str, int]:
-        """Packets that came twice, and messages that were sent again."""
+        """Counts of duplicate packets and of repeated messages."""
         links = [end.link for end in self._ends.values()]
         return {
             "duplicates": sum(each.duplicates for each in links),
@@ -93,6 +93,6 @@ class ManagerLinks(Generic[T]):
         }
 
     def validate(self) -> None:
-        """AssertionError if something holds that never may."""
+        """AssertionError for a violated invariant."""
         for end in self._ends.values():
             end.link.validate()

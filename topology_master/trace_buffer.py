@@ -8,7 +8,7 @@ from heron_core.traces import NO_TASK, Execution
 from heron_engine.topology_master.spans import Executed, Span, spans_of
 
 TREES_MAX = 2000
-"""That are held; of more, the oldest go as they are. A tree of ten spans is 3 KiB."""
+"""Limit of trees; above, the oldest are exported incomplete. A tree of ten spans takes 3 KiB."""
 EXECUTIONS_MAX = 1000
 """Executions recorded per tree: further ones are left out, except the spout's."""
 
@@ -36,7 +36,7 @@ class TraceBuffer:
         return len(self._trees)
 
     def take(self, task: int, executions: Iterable[Execution], now: float) -> None:
-        """What an instance has reported."""
+        """Add an instance's report of executions."""
         for each in executions:
             tree = self._trees.get(each.root)
             if tree is None:
@@ -57,7 +57,7 @@ class TraceBuffer:
         return [span for root in done for span in self._spans(root)]
 
     def all(self) -> list[Span]:
-        """The spans of all that is left, at the end."""
+        """The spans of all remaining trees, at the end."""
         return [span for root in list(self._trees) for span in self._spans(root)]
 
     def _spans(self, root: int) -> list[Span]:

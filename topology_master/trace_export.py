@@ -1,7 +1,7 @@
-"""The topology master sends the spans of traced trees out (`topology.trace.sample`), by OTLP.
+"""The topology master exports the spans of traced trees by OTLP (`topology.trace.sample`).
 
-Whatever is wrong with that, the topology goes on: a package that is not there is one line in the
-log, and of a receiver that does not answer the spans are dropped, which is said once a minute.
+Problems never affect the topology: a missing package is one line in the log, and spans for an
+unreachable receiver are dropped, which is reported once a minute.
 """
 
 import logging
@@ -28,7 +28,7 @@ REPORTS = 2
 """Report intervals to wait for: one of the instance, one of its stream manager."""
 SPARE_SECS = 1.0
 LAST_SECS = 2.0
-"""For what is left at the end."""
+"""Timeout for remaining spans at the end."""
 LOGGED_EVERY_SECS = 60.0
 
 Open = Callable[[str, str | None], Export]
@@ -66,7 +66,7 @@ class TraceExport:
             self._buffer.take(each.task, each.executions, now)
 
     def poll(self, packing: PackingPlan, now: float) -> None:
-        """Hand over the trees that are complete."""
+        """Hand over complete trees to the exporter."""
         if self._buffer is None or not len(self._buffer):
             return
         self._hand_over(self._buffer.ready(now), packing)

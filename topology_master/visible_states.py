@@ -1,7 +1,7 @@
-"""Why a checkpoint is not complete although instances have stored their states, for people.
+"""Reasons of an incomplete checkpoint after all instances have stored their states, for people.
 
-A folder of a store is visible on all hosts, or a host has its disk not mounted: what it saves is on
-a disk of its own, and a process on another host could never read it.
+A store's folder must be visible on all hosts. A host with an unmounted disk writes its states to
+a local disk, where processes on other hosts cannot read them.
 """
 
 from collections.abc import Mapping, Set
@@ -22,7 +22,8 @@ UNKNOWN = "an unknown host"
 def why_unseen(
     sought: StatesSought, topology: TopologySpec, packing: PackingPlan, hosts: Mapping[int, str]
 ) -> str:
-    """In one line; empty if the topology master sees all states. `hosts`: container -> host."""
+    """The reason in one line; empty if the topology master sees all states. `hosts`: container ->
+    host."""
     if sought.failure:
         return f"the topology master cannot check its states: {sought.failure}"
     if not sought.missing:
@@ -56,16 +57,16 @@ def _remedy(folder: str, is_all: bool, is_named: bool) -> str:
 
 
 def why_not_stored(task: int, why: str, packing: PackingPlan, hosts: Mapping[int, str]) -> str:
-    """An instance could not store its state; on which host, if there are several: a disk may be
-    full, or not mounted, on one of them."""
+    """Text for an instance that failed to store its state; with the host if there are several,
+    because the disk of one host may be full or unmounted."""
     host = hosts.get(packing.container_of[task], UNKNOWN)
     where = f" on {host}" if len(set(hosts.values())) > 1 else ""
     return f"{instance_name(packing, task)}{where}: {why}"
 
 
 def why_late(left: Set[int], packing: PackingPlan) -> str:
-    """Why a checkpoint has had its time: the tasks `left` have not stored their state, or else the
-    store does not answer the topology master."""
+    """Reason of a checkpoint's timeout: the tasks `left` have not stored their state, or the store
+    does not answer the topology master."""
     if left:
         return f"not stored in time by {names_of(packing, left)}"
     return "the checkpoint store does not answer the topology master's check"

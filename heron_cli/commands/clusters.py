@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from heron_engine.scheduler.clusters.config import ClusterConfig
 
 VERSION_SECS = 2.0
-"""A ZooKeeper that has just answered us answers again within milliseconds."""
+"""Timeout of a ZooKeeper that has just answered: a second answer takes milliseconds."""
 VERSION_BYTES_MAX = 4096
 
 
@@ -26,8 +26,8 @@ VERSION_BYTES_MAX = 4096
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=complete_cluster)
 @config_path_option
 def clusters_command(name: str | None, config_path: str | None) -> int:
-    """List the clusters, and check them: whether their state store answers and can be written to,
-    and whether what their scheduler needs is there. Exit code 1 if there is a problem.
+    """List the clusters, and check each: whether the state store answers and is writable, and
+    whether the requirements of the scheduler are met. Exit code 1 for a problem.
 
     \b
     heronpy clusters

@@ -1,4 +1,4 @@
-"""`heronpy completion`: the script that lets a shell complete our commands, options and names."""
+"""`heronpy completion`: the script for a shell's completion of commands, options and names."""
 
 import os
 
@@ -13,7 +13,8 @@ HOW_TO_KEEP = {
     "fish": "heronpy completion fish > ~/.config/fish/completions/heronpy.fish",
 }
 VARIABLE = "_HERONPY_COMPLETE"
-"""Environment variable through which the script asks us (click's rule, from our name)."""
+"""Environment variable by which the script calls the command (click's rule, from the command's
+name)."""
 
 
 @click.command("completion")
@@ -36,7 +37,7 @@ def completion_command(shell: str | None) -> None:
 
 
 def script(shell: str, root: click.Command) -> str:
-    """click's completion script for the command `root`, which is called heronpy."""
+    """click's completion script for the command `root`, under the name heronpy."""
     from click.shell_completion import get_completion_class
 
     shell_class = get_completion_class(shell)

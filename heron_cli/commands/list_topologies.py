@@ -26,7 +26,7 @@ REASON_CHARS_MIN = 16
 """Shortest useful piece of a reason."""
 ELLIPSIS = "…"
 UNREADABLE = "UNREADABLE"
-"""State of a topology with a malformed node in the state store, which stderr names."""
+"""State of a topology with a malformed node in the state store; stderr names the node."""
 
 
 @click.command("list")
@@ -68,7 +68,7 @@ def list_command(every: bool, as_json: bool, store_options: StoreOptions) -> Non
 
 
 def summaries(store: StateStore) -> list[dict[str, Any]]:
-    """One dict for each running topology: name, state, containers, instances, submitted, …"""
+    """One dict per running topology: name, state, containers, instances, submitted, …"""
     names = running_names(store)
     return list(of_each(names, lambda name: _summary(store, name), _unreadable))
 

@@ -1,7 +1,7 @@
 """Output of batches: emitted frames become slices per destination, and messages.
 
-Small slices for one destination are merged into one message; large slices are cut, so that a
-message exceeds SLICE_BYTES only slightly. A slice is a run: its rows share one root and one
+Small slices for one destination are merged into one message; large slices are cut, to bound a
+message to little more than SLICE_BYTES. A slice is a run: its rows share one root and one
 edge.
 """
 
@@ -21,7 +21,7 @@ from heron_instance.emit.output_buffers import Outbox, OutputBuffer
 from heron_instance.emit.routing import Route, Router
 
 RUNS_MAX = 4096
-"""Of a message: each is a pair of ids, and a root that its receiver has to find."""
+"""Runs per message: each costs a pair of ids, and a root for its receiver to look up."""
 
 
 class ColumnBuffer(OutputBuffer):
@@ -119,11 +119,11 @@ class ColumnOutput:
         self._message_bytes_max = message_bytes_max
         self._next_edge = next_edge
         self._shares: dict[int, list[Share]] = {}
-        """stream index -> how each of its consumers shares a batch out"""
+        """stream index -> division of a batch for each consumer"""
 
     def emission(self, frame: Any, route: Route, direct: Sequence[int]) -> BatchEmission:
-        """Which rows of a frame go into which buffers, by the groupings and to the `direct` tasks;
-        TypeError for a frame that does not fit."""
+        """Rows of a frame by buffer, according to the groupings, and for the `direct` tasks;
+        TypeError for a frame that does not match the stream."""
         where = f"{self._router.component.name}.{route.spec.name}"
         slices: list[tuple[ColumnBuffer, pa.RecordBatch]] = []
         batches = record_batches(frame, route.spec, where)

@@ -26,8 +26,9 @@ _roots_of, _key_of = attrgetter("roots"), attrgetter("tuple_key")
 
 
 def fold_whole_runs(acked: list[Any], acks: dict[int, int]) -> list[Any]:
-    """Xor into `acks` the runs whose tuples are all here, one after the other, each of them once;
-    returns the other tuples. A flush in the middle of a batch settles nearly all tuples so."""
+    """Xor complete runs of acked tuples into `acks`; returns the remaining tuples. Each tuple of a
+    run must be present once, in sequence. A flush within a batch settles most tuples by this
+    path."""
     if len(set(map(_key_of, acked))) < len(acked):  # a tuple was acked twice
         return acked
     states = list(map(_roots_of, acked))
@@ -63,8 +64,8 @@ def is_settled(tup: Any) -> bool:
 
 
 def anchors_of(anchors: Sequence[Any]) -> Anchors:
-    """root -> where its new edges are counted: in one anchor state, at a position; a root of two
-    anchors counts once."""
+    """root -> the anchor state and position that count its new edges; a root shared by two anchors
+    is counted once."""
     found: dict[int, tuple[list[int], int]] = {}
     for anchor in anchors:
         anchor_state: list[int] = anchor.roots or []

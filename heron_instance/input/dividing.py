@@ -20,13 +20,13 @@ Run = Callable[[Iterable[EngineTuple]], None]
 
 
 class DividingCalls(UndoableCalls):
-    """Some tuples of a message through user code; an exception ends its own tuple only."""
+    """Runs tuples of a message through user code; an exception affects only its own tuple."""
 
     divides = True
-    """Whether a batch may be run again in halves: each of its calls is over when it returns."""
+    """Whether a batch may be run again in halves: a call is complete when it returns."""
     _run: Run
     _deliveries_before = 0
-    """Sent and buffered before the call that is under way, of a bolt that takes batches."""
+    """Deliveries sent and buffered before the current call, for a bolt that takes batches."""
 
     def run_due(self, now: float) -> None:
         """See BoltDriver."""
@@ -52,7 +52,7 @@ class DividingCalls(UndoableCalls):
             self._divide_at(rows, row, raised)
 
     def _row_of(self, rows: list[EngineTuple], source: Iterable[EngineTuple]) -> int:
-        """Which of the rows was taken last."""
+        """Index of the row taken last."""
         return len(rows) - 1 - length_hint(source)
 
     def _one_by_one(self, run: Run) -> Run:
@@ -67,9 +67,9 @@ class DividingCalls(UndoableCalls):
         return looking
 
     def _process_failed(self, rows: list[EngineTuple], row: int) -> None:
-        """A poison tuple fails alone, its siblings and the process live on; or, if the topology
-        wants Heron's way, the process ends and is started again. Where all that it did can be
-        undone, it is."""
+        """Fail only the tuple with the exception; other tuples and the process continue. With
+        Heron's policy the process ends and is restarted; where effects can be undone, they are
+        undone instead."""
         tup = rows[row]
         where = f"process of a tuple from {tup.component}.{tup.stream}"
         if self.undoes:
@@ -93,7 +93,7 @@ class DividingCalls(UndoableCalls):
     # --- batches ----------------------------------------------------------------------------------
 
     def _is_divisible(self, tup: EngineTuple) -> bool:
-        """Whether the rows of a batch that was raised for may be run again, fewer at a time."""
+        """Whether the rows of a failed batch may run again in smaller batches."""
         if not self._takes_batches or self.undoes or not self.divides:
             return False
         if self._message is None or tup.values.num_rows < 2:
@@ -106,7 +106,7 @@ class DividingCalls(UndoableCalls):
         return outbox.tracked or outbox.deliveries == self._deliveries_before
 
     def _divide_at(self, rows: list[EngineTuple], row: int, raised: Exception) -> None:
-        """A batch was raised for: its rows run again, fewer at a time."""
+        """Run the rows of a failed batch again in smaller batches."""
         assert self._message is not None, "_is_divisible has looked"
         errors, tup = self.metrics.errors, rows[row]
         self._divide(self._message[1][row], tup)
@@ -129,7 +129,7 @@ class DividingCalls(UndoableCalls):
                 self.run_due(now)
 
     def _has_run(self, rows: list[EngineTuple]) -> bool:
-        """Run one batch; False if it was raised for and is to be divided."""
+        """Run one batch; False if the batch failed and must be divided."""
         try:
             self._run(rows)
         except Exception:

@@ -1,4 +1,4 @@
-"""What a bolt was handed and has not processed yet, in the order in which it processes it."""
+"""Messages delivered to a bolt and not yet processed, in order of processing."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -12,26 +12,29 @@ from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_core.wire.packets import check_barrier, checkpoint_of
 
 SAVED = (FrameKind.DATA, FrameKind.WATERMARK)
-"""What a checkpoint has of it. Barriers in front of the one that overtakes are of others."""
+"""Kinds of messages in a checkpoint's saved input. Barriers ahead of the overtaking barrier belong
+to other checkpoints."""
 
 
 class WaitingInput:
-    """Messages; in front of those that came, what is left of a checkpoint's saved input."""
+    """Messages in order: remaining saved input of a checkpoint, then messages of the stream
+    manager."""
 
     def __init__(self) -> None:
         self.messages: deque[Frames] = deque()
         self.row = 0
-        """Of the first message: the tuples before it are processed."""
+        """Of the first message: tuples before the row are processed."""
         self._restored = 0
-        """How many in front are of a checkpoint: no stream manager waits for word of them."""
+        """Number of messages at the front from a checkpoint: no stream manager waits for a report
+        of them."""
 
     def extend(self, messages: Iterable[Frames]) -> None:
         """Some more have come."""
         self.messages.extend(messages)
 
     def take(self) -> tuple[Frames, int, bool]:
-        """The first one, from which row on it is to be processed, and whether it has come from the
-        stream manager."""
+        """Remove the first message: the message, its first unprocessed row, and whether the message
+        came from the stream manager."""
         row, self.row = self.row, 0
         if not self._restored:
             return self.messages.popleft(), row, True
@@ -39,32 +42,34 @@ class WaitingInput:
         return self.messages.popleft(), row, False
 
     def several(self, most: int) -> list[Frames]:
-        """The first ones, if all of them have come from the stream manager and none is begun."""
+        """Up to `most` messages at the front; empty if some of them are from a checkpoint, or the
+        first is partly processed."""
         return [] if self.row or self._restored else list(islice(self.messages, most))
 
     def put_back(self, frames: Frames, row: int, is_handed: bool) -> None:
-        """Of the one that was taken last the tuples from `row` on are left."""
+        """Return a message to the front, with unprocessed tuples from `row` on."""
         self.messages.appendleft(frames)
         self.row = row
         self._restored += not is_handed
 
     def restore(self, saved: SavedInput) -> None:
-        """The topology is restored: `saved` comes first, in place of what came so before. What was
-        handed for the plan before is still here, for the stream manager to hear of it."""
+        """Put `saved` in front after a restore, in place of earlier saved input. Messages delivered
+        under the previous plan stay, because the stream manager waits for a report of them."""
         for _ in range(self._restored):
             self.messages.popleft()
         self.messages.extendleft(reversed(saved.messages))
         self._restored, self.row = len(saved.messages), saved.first_row
 
     def before(self, epoch: int, checkpoint: int) -> tuple[Frames, list[Frames]] | None:
-        """The barrier of a checkpoint, and what is in front of it; None if it has not come."""
+        """A checkpoint's barrier, and the messages ahead of the barrier; None before its
+        arrival."""
         for at, frames in enumerate(self.messages):
             if _is_barrier(frames, epoch, checkpoint):
                 return frames, list(islice(self.messages, at))
         return None
 
     def validate(self) -> None:
-        """AssertionError if what is counted does not fit together."""
+        """AssertionError if the counts are inconsistent."""
         assert 0 <= self._restored <= len(self.messages), "more is restored than there is"
         assert not self.row or self.messages, "rows of nothing are processed"
 
@@ -87,7 +92,8 @@ def saved_input(
     packing: PackingPlan,
     topology: TopologySpec,
 ) -> SavedInput:
-    """What a checkpoint has of these messages, of plans since `fence`."""
+    """The input to be saved in a checkpoint: messages of epochs from `fence` on, with their
+    sources."""
     kept: list[Frames] = []
     sources: dict[int, InputSource] = {}
     for at, frames in enumerate(messages):

@@ -1,4 +1,4 @@
-"""Tokens that an OpenID Connect issuer has signed: its keys, signatures and claims."""
+"""Tokens signed by an OpenID Connect issuer: keys, signatures and claims."""
 
 import logging
 import threading
@@ -41,8 +41,8 @@ class OpenIdIssuer:
         self._fetched_at = float("-inf")
 
     def caller_of(self, credential: str) -> Caller | None:
-        """What somebody may do who sends this; None if it is not the issuer's, not for us, or over.
-        May wait for the issuer."""
+        """Rights of the sender; None for a token of another issuer or audience, or an expired
+        token. May block on the issuer."""
         claims = self.claims_of(credential, self._options.audience)
         return None if claims is None else caller_of_claims(claims, self._options)
 
@@ -59,8 +59,8 @@ class OpenIdIssuer:
         return None
 
     def endpoint(self, name: str) -> str | None:
-        """A URL of the issuer's configuration; None if it is not known, or is no https and the
-        issuer is."""
+        """A URL of the issuer's configuration; None if unknown, or without https while the issuer's
+        URL is https."""
         self._known_keys(KEYS_KEPT_SECS)
         found = self._endpoints.get(name)
         is_plain = self._options.issuer.startswith("http:")
@@ -68,7 +68,7 @@ class OpenIdIssuer:
         return found if isinstance(found, str) and found.startswith(wanted) else None
 
     def check(self) -> None:
-        """HeronError in one line if the issuer does not answer as one."""
+        """HeronError in one line if the issuer's keys are unavailable."""
         if self._known_keys(KEYS_KEPT_SECS) is None:
             raise HeronError(
                 f"--openid-issuer {self._options.issuer} gives no keys: "

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class ProblemKind(StrEnum):
-    """What may be wrong; the worst first."""
+    """Kinds of problems, the worst first."""
 
     OVER = "over"
     CANNOT_START = "cannot start"
@@ -59,7 +59,7 @@ class TrackerProblem:
     """The cause, as a label of a metric: a few constant words without numbers (`label`), because
     each value is a series of Prometheus."""
     weight: float = 0.0
-    """Of two of a kind the heavier one is named first."""
+    """Order within a kind: heavier problems first."""
 
     @property
     def sentence(self) -> str:
@@ -82,20 +82,20 @@ _PATH = pattern(r"\S*/\S+")
 
 
 def label(text: str) -> str:
-    """The beginning of a text of ours as a cause: its numbers change from one look to the next, and
-    its paths from one topology to the next."""
+    """A text as a label: numbers and paths are replaced, because they differ between samples and
+    topologies."""
     return _DIGITS.sub("#", _PATH.sub("PATH", " ".join(text.split())))[:CAUSE_MAX]
 
 
 def error_label(traceback: str) -> str:
-    """The class of the exception on a traceback's last line; its message may have any word."""
+    """The class of the exception on a traceback's last line; the message is too variable."""
     lines = traceback.strip().splitlines()
     return lines[-1].partition(":")[0][:CAUSE_MAX] if lines else ""
 
 
 def ends_of(text: str, most: int) -> str:
-    """A text of so many characters at most: its beginning, which has what it is about, and more
-    of its end, which has the reason."""
+    """A text shortened to `most` characters: its start, which has the subject, and a longer part of
+    its end, which has the reason."""
     if len(text) <= most:
         return text
     first = most // 3

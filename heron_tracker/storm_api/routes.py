@@ -36,7 +36,7 @@ def _answer(value: Any) -> Response:
 
 
 def storm_router(service: Service) -> APIRouter:
-    """All routes of Storm's UI that are served."""
+    """All served routes of Storm's UI."""
     router = APIRouter(prefix=PREFIX, default_response_class=StormResponse)
     _add_summaries(router, service)
     _add_topology(router, service)
@@ -59,7 +59,7 @@ def _add_summaries(router: APIRouter, service: Service) -> None:
 
     @router.get("/cluster/configuration", tags=["Storm"])
     def cluster_configuration() -> Response:
-        """What the pages are made by, and the defaults of topologies."""
+        """Versions of the pages, and defaults of topologies."""
         return _answer(cluster_views.cluster_configuration())
 
     @router.get("/nimbus/summary", tags=["Storm"])
@@ -77,12 +77,12 @@ def _add_summaries(router: APIRouter, service: Service) -> None:
 
     @router.get("/owner-resources/{owner}", tags=["Storm"])
     def owner(owner: TopologyId) -> Response:
-        """One user with topologies."""
+        """A user with topologies."""
         return _answer(cluster_views.owner(service.all(), owner, service.calendar()))
 
     @router.get("/supervisor", tags=["Storm"])
     def supervisor(request: Request, id: MaybeHost = None, host: MaybeHost = None) -> Response:  # noqa: A002 (Storm's)
-        """One machine with its workers."""
+        """A machine with its workers."""
         name = id or host
         if not name:
             raise BadRequest("a supervisor is asked for by its id or host")
@@ -105,7 +105,7 @@ def _add_topology(router: APIRouter, service: Service) -> None:
     def topology(
         request: Request, topology_id: TopologyId, window: Window = ":all-time"
     ) -> Response:
-        """One topology with its components."""
+        """A topology with its components."""
         snapshot = service.with_stats(service.by_id(topology_id))
         return _answer(views.topology(snapshot, shown(request, snapshot, window)))
 
@@ -116,7 +116,7 @@ def _add_topology(router: APIRouter, service: Service) -> None:
         component: Annotated[str, Path(max_length=1000)],
         window: Window = ":all-time",
     ) -> Response:
-        """One component with its instances."""
+        """A component with its instances."""
         snapshot = service.with_stats(service.by_id(topology_id))
         return _answer(views.component(snapshot, component, shown(request, snapshot, window)))
 
@@ -139,7 +139,7 @@ def _add_topology(router: APIRouter, service: Service) -> None:
 
     @router.get("/topology/{topology_id}/visualization", tags=["Storm"])
     def visualization(topology_id: TopologyId) -> Response:
-        """A topology's graph, with the numbers of its components."""
+        """A topology's graph, with the metrics of the components."""
         snapshot = service.with_stats(service.by_id(topology_id))
         return _answer(graphs.graph(snapshot))
 
@@ -167,7 +167,7 @@ def _add_actions(router: APIRouter, service: Service) -> None:
 
     @router.post("/topology/{topology_id}/activate", tags=["Storm"])
     def activate(request: Request, topology_id: TopologyId) -> Response:
-        """As `heronpy activate`; it is carried out when this is answered, or soon after."""
+        """Like `heronpy activate`; carried out before or soon after the answer."""
         snapshot = service.by_id(topology_id)
         return asked(request, snapshot, "activate", OperationKind.ACTIVATE, {})
 
@@ -191,8 +191,8 @@ def _add_actions(router: APIRouter, service: Service) -> None:
         wait_secs: WaitSecs,
         body: Annotated[Any, Body()] = None,
     ) -> Response:
-        """As `heronpy update`, which waits for as long as it has to. Without options, as Storm's
-        pages send it, instances are spread evenly, which they are already: nothing changes."""
+        """Like `heronpy update`, without a limit of the wait. Without options, as sent by Storm's
+        pages, instances would be spread evenly, the present state: no change."""
         snapshot = service.by_id(topology_id)
         if body is None:
             actions.check_can_ask(snapshot)

@@ -1,4 +1,4 @@
-"""The strategy without checkpoints: nothing is in flight, and what moves is saved."""
+"""Update strategy without checkpoints: drain all tuples, and save the states that move."""
 
 from collections.abc import Callable, Mapping
 from typing import assert_never
@@ -43,11 +43,11 @@ from heron_engine.topology_master.update.record import (
 from heron_engine.topology_master.update.states import UpdateState
 
 ASKED_AGAIN_SECS = 1.0
-"""An instance that has not saved its state is asked once more."""
+"""Interval of repeated save requests to an instance."""
 
 
 class Draining:
-    """What each state of an update waits for, and what follows it."""
+    """Conditions and successors of each state of an update."""
 
     def __init__(self, blocked_secs: float) -> None:
         """`blocked_secs`: for how long a drain waits for back-pressure."""
@@ -82,7 +82,7 @@ class Draining:
         return Go(UpdateState.SAVING, (*logged, *_ask_to_save(update, view, waited.now)), note)
 
     def waiting_for(self, update: UpdateRecord, view: MasterView) -> list[str]:
-        """The containers or instances that the present state waits for, for people."""
+        """Containers or instances awaited by the current state, for people."""
         match update.state:
             case UpdateState.DRAINING:
                 return undrained(view)
@@ -99,8 +99,7 @@ class Draining:
         return update.before is not None and (bool(update.unrestored) or _is_new_code(update))
 
     def take(self, update: UpdateRecord, message: StateMessage, epoch: int) -> None:
-        """An instance says what came of its state. An answer to a question that was asked again
-        changes nothing."""
+        """An instance's report on its state. Repeated answers have no effect."""
         if isinstance(message, UpdateAnswer):
             if message.update == update.number:
                 _prepared(update, message)
@@ -118,7 +117,8 @@ def _await_added(update: UpdateRecord, view: MasterView, waited: Waited) -> Step
 
 
 def _ask_to_save(update: UpdateRecord, view: MasterView, now: float) -> list[Decision]:
-    """Spouts defer `fail` first: what it emits is to go where the new plan has it."""
+    """Request saves. Spouts first defer `fail`, because replayed tuples must be routed by the new
+    plan."""
     update.asked_at = now
     if update.deferring:
         return [DeferFails(update.number, view.epoch, tuple(sorted(update.deferring)))]
@@ -155,7 +155,7 @@ def _await_started(update: UpdateRecord, view: MasterView, waited: Waited) -> St
 
 
 def _await_returned(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
-    """Nothing has happened since the states were saved."""
+    """The states are saved and unchanged since: wait for the containers and restart."""
     return Stay() if absent(update, view) else Go(UpdateState.RESTARTING)
 
 
@@ -164,8 +164,8 @@ def _await_restarted(update: UpdateRecord, view: MasterView, waited: Waited) -> 
 
 
 def _await_up(update: UpdateRecord, view: MasterView, waited: Waited, to: UpdateState) -> Step:
-    """Until all instances have their state and work by the plan; one that keeps none is not waited
-    for without end."""
+    """Wait until all instances have their state and run by the plan; an instance without state is
+    awaited only until the timeout."""
     if update.unrestored and (waited.is_late or update.failure):
         return Stay()
     down = _down(update, view)
@@ -199,7 +199,7 @@ def _prepared(update: UpdateRecord, answer: UpdateAnswer) -> None:
 
 
 def _restored(update: UpdateRecord, message: Restored | RestoreFailed) -> None:
-    """An instance has its part of the moved states, or could not have it."""
+    """Record an instance's restored part of the migrated states, or its failure."""
     if isinstance(message, Restored):
         update.unrestored.discard(message.task)
     elif message.task in update.unrestored:
