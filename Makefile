@@ -70,8 +70,8 @@ test-prometheus: $(TESTED) ## Alerts of a real Prometheus, by the rules of `hero
 	@$(BIN)/python -m tests.prometheus.needs
 	$(BIN)/python -m pytest tests/prometheus
 
-test-drill: $(TESTED) ## Each kind of trouble, named in time in stats, page, API, metric and alert (six minutes)
-	HERONPY_DRILL=1 $(BIN)/python -m pytest tests/drill
+test-drill: $(TESTED) ## Each kind of trouble, named in time in stats, page, API, metric and alert (three minutes)
+	HERONPY_DRILL=1 $(BIN)/python -m pytest -n 2 --maxschedchunk 1 -p no:randomly tests/drill
 
 test-wheel: $(TESTED) ## The wheel with the compiled hot path, repaired, in a clean environment (a minute)
 	@$(BIN)/python -m tests.extras.needs

@@ -149,7 +149,7 @@ def instance_table(
         ComponentColumn("instance", 0, name_cells),
         column("task", 0, lambda row: str(row.task)),
         column("container", 1, lambda row: str(row.container)),
-        column("pid", 2, _pid_text),
+        column("pid", 2, lambda row: _pid_text(stats, row)),
         column("restarts", 4, lambda row: str(row.restarts)),
         column("exec/s", 3, lambda row: short(row.executed_per_sec)),
         column("emit/s", 5, lambda row: short(row.emitted_per_sec)),
@@ -168,9 +168,11 @@ def instance_table(
     return table_of(columns, width)
 
 
-def _pid_text(each: InstanceStats) -> str:
+def _pid_text(stats: TopologyStats, each: InstanceStats) -> str:
     if each.next_try_secs:
         return f"next try in {each.next_try_secs:.0f} s"
+    if each.instance in stats.starting:
+        return "starting"
     return str(each.pid or "") if each.up else "down"
 
 

@@ -391,6 +391,12 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     """During a stop or an end: the instances, component[index], still awaited."""
     stuck: Mapping[str, float] = field(default_factory=dict)
     """component[index] -> for how many seconds its call of user code has not returned."""
+    starting: Mapping[str, float] = field(default_factory=dict)
+    """component[index] -> for how many seconds its process is expected and has not reported: user
+    code may take its time in `initialize`."""
+    unheard: Mapping[str, float] = field(default_factory=dict)
+    """component[index] -> for how many seconds tuples wait for it and its reports are overdue: its
+    process does not run."""
     tracked: bool = False
     """Whether tuples are acked: at least once."""
     events: tuple[TopologyEvent, ...] = ()
@@ -421,6 +427,9 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     queries."""
     errors: Mapping[int, str]
     """By task id: why it could not start."""
+    pending_max: Mapping[str, int] = field(default_factory=dict)
+    """spout -> unfinished tracked tuples of an instance at most (topology.max.spout.pending); empty
+    without acks."""
     memory_bytes_max: Mapping[str, int] = field(default_factory=dict)
     """component -> what an instance of it may use, above which it is restarted
     (topology.component.rammap)."""

@@ -351,7 +351,7 @@ class TopologyMaster:
             return
         if container not in life.plan.containers:
             return
-        life.measurements.take_stream_manager(heartbeat, life.packings)
+        life.measurements.take_stream_manager(heartbeat, life.packings, now)
         for task, report in heartbeat.instances.items():
             try:
                 self._take_report(container, task, report, now)

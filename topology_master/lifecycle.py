@@ -466,7 +466,7 @@ class Lifecycle:
         if once is not None:
             out.append(once.checkpoints.rescaled(self.plan.packing, packing))
         self.termination.rescale(packing, leaving(self.plan.packing, packing))
-        self.measurements.rescale(packing)
+        self.measurements.rescale(packing, now)
         removed = self.members.registered.keys() - containers_of(packing)
         self.members.dismiss(removed)
         self.measurements.dismiss(removed)

@@ -11,7 +11,7 @@ from heron_core.algorithms.covered_counts import CoveredCounts
 from heron_core.algorithms.rollup import QueueNumbers, RollUp, are_numbers
 from heron_core.errors import ProtocolError
 from heron_core.instance_report import InstanceReport, report_of
-from heron_core.plans import PackingPlan, instance_name
+from heron_core.plans import PackingPlan, instance_name, leaving
 from heron_core.records import replace
 from heron_core.stats import ComponentStats, InstanceStats, PauseStats, StreamManagerStats
 from heron_core.topology import TopologySpec
@@ -23,6 +23,7 @@ from heron_core.wire.messages import (
     Json,
     PauseStatistics,
 )
+from heron_engine.topology_master.awaited_reports import FirstReports, OverdueReports
 from heron_engine.topology_master.next_tries import NextTries
 from heron_engine.topology_master.physical_plan import CurrentPlan
 
@@ -49,7 +50,7 @@ class Measurements:
 
     def __init__(self, topology: TopologySpec, packing: PackingPlan) -> None:
         self._rollup = RollUp(topology, packing)
-        self._topology = topology
+        self._packing = packing
         self._paused: dict[int, dict[int, PauseStatistics]] = {}
         """container -> instances that were ever paused"""
         self._stream_managers: dict[int, StreamManagerStats] = {}
@@ -57,11 +58,17 @@ class Measurements:
         self._errors: dict[int, str] = {}
         """task id -> why it could not start"""
         self._next_tries = NextTries()
+        self._first_reports = FirstReports()
+        self._overdue_reports = OverdueReports()
         self.losses = Losses()
 
-    def rescale(self, packing: PackingPlan) -> None:
+    def rescale(self, packing: PackingPlan, now: float) -> None:
         """The topology runs by another packing plan now."""
         self._rollup.apply_packing(packing)
+        self._first_reports.expected(leaving(packing, self._packing), now)
+        self._packing = packing
+        self._first_reports.keep(packing.instances.keys())
+        self._overdue_reports.keep(packing.instances.keys())
         self._errors = {
             task: error for task, error in self._errors.items() if task in packing.instances
         }
@@ -86,8 +93,11 @@ class Measurements:
     def replaced(self, message: InstanceReplaced, now: float) -> None:
         """Another process serves a task."""
         self._next_tries.said(message.task, message.next_try_ms / 1000, now)
+        self._first_reports.expected((message.task,), now)
 
-    def take_stream_manager(self, heartbeat: Heartbeat, packings: Iterable[PackingPlan]) -> None:
+    def take_stream_manager(
+        self, heartbeat: Heartbeat, packings: Iterable[PackingPlan], now: float
+    ) -> None:
         """A stream manager's report; `packings`: plans with valid tasks. ProtocolError for an
         unknown task, or without queued bytes per task."""
         counters = stream_manager_stats(heartbeat.metrics)
@@ -97,6 +107,8 @@ class Measurements:
             raise ProtocolError("a heartbeat with pauses of tasks that are not in the packing plan")
         self._paused[heartbeat.container] = paused
         self._stream_managers[heartbeat.container] = counters
+        self._overdue_reports.queues(counters.waiting_tuples, now)
+        self._overdue_reports.keep(self._packing.instances.keys())
 
     def take_report(
         self, container: int, task: int, data: Json, plan: CurrentPlan, now: float
@@ -111,11 +123,33 @@ class Measurements:
         self._rollup.update(task, report, now)
         self._errors.pop(task, None)
         self._next_tries.heard_of(task, now)
+        self._first_reports.heard_of(task)
+        self._overdue_reports.heard_of(task)
         return report
 
     def fresh(self, since: float, silent: Set[int]) -> set[int]:
         """The tasks that were heard of since then, and are in none of the `silent` containers."""
         return self._rollup.fresh(since, silent)
+
+    def starting(
+        self, fresh: Set[int], registered_at: Mapping[int, float], now: float
+    ) -> dict[int, float]:
+        """Task -> seconds without a first report of the present process; `fresh`: live tasks,
+        `registered_at`: container -> registration time of its stream manager, if live."""
+        since = {
+            task: registered_at[container]
+            for task, container in self._packing.container_of.items()
+            if task not in fresh and container in registered_at and task not in self._errors
+        }
+        return self._first_reports.missing(since, now)
+
+    def unheard(self, report_secs: float, now: float) -> dict[int, float]:
+        """Task -> seconds of queued tuples without a report, if above `report_secs`; without
+        instances that start."""
+        overdue = self._overdue_reports.secs(report_secs, now)
+        return {
+            task: secs for task, secs in overdue.items() if self._first_reports.has_reported(task)
+        }
 
     def components(
         self, fresh: Set[int], covered: CoveredCounts | None, now: float

@@ -1,18 +1,23 @@
 """The answer of `stats`: all numbers of the topology as the master has them now."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from heron_core import config as keys
 from heron_core.algorithms.autoscale.options import AutoscaleOptions
 from heron_core.algorithms.clocks import slowest
 from heron_core.config.readers import bytes_of_components
 from heron_core.plans import Phase, instance_name
+from heron_core.report_interval import report_secs
 from heron_core.stats import RegisteredStats, TopologyStats, UpdateStats
+from heron_core.topology import TopologySpec
 from heron_core.version import VERSION
 from heron_engine.topology_master.ending import last_state
 from heron_engine.topology_master.lifecycle import Lifecycle
 from heron_engine.topology_master.membership import RegisteredStreamManager
 from heron_engine.topology_master.options import MasterOptions
+
+OVERDUE = 1.5
+"""A report is overdue after so many intervals: one and the way through a busy stream manager."""
 
 
 def topology_stats(
@@ -47,6 +52,9 @@ def topology_stats(
             for task, secs in life.incidents.stuck.items()
             if task in packing.instances
         },
+        starting=_starting(life, fresh, live, now),
+        unheard=_unheard(life, options, live, now),
+        pending_max=_pending_max(life.topology) if options.tracked else {},
         tracked=options.tracked,
         events=tuple(life.incidents.newest),
         update=_update_stats(life),
@@ -65,6 +73,40 @@ def topology_stats(
         sizing=AutoscaleOptions.of(life.topology).sizing,
         instances=measurements.instances(component, fresh, now),
     )
+
+
+def _starting(life: Lifecycle, fresh: Set[int], live: Set[int], now: float) -> dict[str, float]:
+    """component[index] -> seconds without a first report; nothing before the first plan."""
+    if not life.plan.epoch:
+        return {}
+    packing = life.plan.packing
+    registered_at = {each: life.members.registered[each].since for each in live}
+    starting = life.measurements.starting(fresh, registered_at, now)
+    return {instance_name(packing, task): secs for task, secs in starting.items()}
+
+
+def _unheard(
+    life: Lifecycle, options: MasterOptions, live: Set[int], now: float
+) -> dict[str, float]:
+    """component[index] -> seconds for which tuples wait for it and its reports are overdue; those
+    of a silent container are down."""
+    packing = life.plan.packing
+    between_secs = report_secs(options.metrics_interval_secs, len(packing.instances))
+    return {
+        instance_name(packing, task): secs
+        for task, secs in life.measurements.unheard(OVERDUE * between_secs, now).items()
+        if packing.container_of.get(task) in live
+    }
+
+
+def _pending_max(topology: TopologySpec) -> dict[str, int]:
+    """Spout -> unfinished tracked tuples of an instance at most."""
+    usual = keys.with_defaults(topology.config)
+    return {
+        each.name: keys.value_of({**usual, **each.config}, keys.MAX_SPOUT_PENDING)
+        for each in topology.components
+        if each.is_spout
+    }
 
 
 def _lost(life: Lifecycle, options: MasterOptions) -> int:

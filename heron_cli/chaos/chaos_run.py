@@ -12,8 +12,13 @@ from heron_cli.chaos.processes import processes_up
 from heron_cli.chaos.report import ChaosReport, Tuples
 from heron_cli.running_topology import RunningTopology, not_running
 from heron_core.errors import HeronError
+from heron_core.plans import TopologyState
 from heron_core.state_tree import topology_path
 from heron_core.stats import TopologyStats
+from heron_engine.scheduler.outcomes import last_numbers_of, outcome_of
+from heron_engine.scheduler.stored_outcomes import stored_outcomes
+from heron_engine.scheduler.user_folder import Home
+from heron_io.state_store.protocol import StateStore
 
 POLL_SECS = 0.2
 FIRST_SECS_MAX = 30.0
@@ -66,14 +71,15 @@ class ChaosRun:
         return time.monotonic() - self._began_at
 
     def _until_over(self, harm: Harm) -> str:
-        """The problem that ended the run; empty if all processes recovered."""
+        """The problem that ended the run; empty if all processes recovered, or a finite
+        topology has ended."""
         while self._now() < self._settings.secs or self._plan.recovering():
             up, stats = processes_up(self._topology)
             if (
                 stats is None
                 and self._topology.store.get(topology_path(self._topology.name)) is None
             ):
-                return str(not_running(self._topology.store, self._topology.name))
+                return self._end()
             if stats is not None:
                 self._tuples = Tuples.of(stats)
             for fault in self._plan.observe(self._now(), up):
@@ -83,6 +89,17 @@ class ChaosRun:
                 return f"{late[0].process.name} is not back: {what}"
             self._maybe_harm(harm, list(up.values()))
             time.sleep(POLL_SECS)
+        return ""
+
+    def _end(self) -> str:
+        """The problem of a topology without nodes; its last numbers count."""
+        name = self._topology.name
+        last = last_numbers_of(Home.of_user(), name)
+        if last is not None:
+            self._tuples = Tuples.of(last.stats)
+        if problem := problem_of_end(self._topology.store, name):
+            return problem
+        self._say(f"{self._now():7.1f} s  {name} has ended: its spouts have finished")
         return ""
 
     def _maybe_harm(self, harm: Harm, up: Sequence[HarmedProcess]) -> None:
@@ -120,6 +137,12 @@ class ChaosRun:
             f"{self._topology.name} has nothing to harm on {socket.gethostname()} that is yours "
             f"({wanted}): it runs on {hosts}"
         )
+
+
+def problem_of_end(store: StateStore, name: str) -> str:
+    """Why a topology without nodes is over; empty after the regular end of a finite topology."""
+    outcome = outcome_of(Home.of_user(), name) or stored_outcomes(store).get(name, {})
+    return "" if outcome.get("state") == TopologyState.ENDED else str(not_running(store, name))
 
 
 def recovered(fault: Fault) -> str:

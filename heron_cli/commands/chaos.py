@@ -44,8 +44,9 @@ def chaos_command(
     Only processes of this user on this host are harmed. A line for each fault and each recovery
     goes to stderr, a table to stdout. At the end, and by Ctrl-C, all that is stopped is continued.
 
-    Exit code 1 if a process does not come back within a minute or the topology ends, 3 if tuples
-    failed for good or were lost (as they may be at most once), else 0. Whether results are exact is
+    Exit code 1 if a process does not come back within a minute or the topology is killed or fails,
+    3 if tuples failed for good or were lost (as they may be at most once), else 0: also where a
+    finite topology has done its work before the time is over. Whether results are exact is
     for the topology's own check to say.
 
     \b

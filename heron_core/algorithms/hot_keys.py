@@ -41,8 +41,8 @@ class HotKeys:
         self.total = 0.0
         """Of all that was added, faded."""
         self.samples = 0
-        self._faded_samples = 0.0
-        """What the counts rest on."""
+        self._weights = self._squares = 0.0
+        """Sums over the samples of keys, faded: weights, and squares of weights."""
 
     def is_known(self, hashed: int) -> bool:
         """Whether the key has a counter, and so a text."""
@@ -54,7 +54,8 @@ class HotKeys:
             self._halve(now)
         self.total += weight
         self.samples += 1
-        self._faded_samples += 1.0
+        self._weights += weight
+        self._squares += weight * weight
         for row, cells in enumerate(self._cells):
             cells[_cell(hashed, row)] += weight
         counts = self._counts
@@ -91,18 +92,25 @@ class HotKeys:
         ]
 
     def _stands_out(self, weight: float) -> bool:
-        if self._faded_samples < 1.0 or self.total <= 0.0:
+        if self.total <= 0.0 or self._squares <= 0.0:
             return False  # nothing has come for so long that all counts have faded
         share = min(1.0, weight / self.total)
-        error = math.sqrt(share * (1.0 - share) / self._faded_samples)
+        error = math.sqrt(share * (1.0 - share) / self._effective_samples)
         return share - STANDARD_ERRORS * error > SHARE_MIN
+
+    @property
+    def _effective_samples(self) -> float:
+        """Number of equal samples with the same error (Kish, Survey Sampling, 1965): a sample that
+        stands for a thousand tuples is no better known than another."""
+        return self._weights * self._weights / self._squares
 
     def _halve(self, now: float) -> None:
         """Once, or as often as it was due."""
         share = 0.5 ** (1 + int((now - self._halve_at) / HALVED_SECS))
         self._halve_at = now + HALVED_SECS
         self.total *= share
-        self._faded_samples *= share
+        self._weights *= share
+        self._squares *= share * share
         for hashed in self._counts:
             self._counts[hashed] *= share
         self._cells = [array("d", (each * share for each in cells)) for cells in self._cells]
@@ -119,6 +127,9 @@ def are_hot_keys(value: Any) -> bool:
         return True
     if type(value) is not dict or not _is_weight(value.get("total")):
         return False
+    seen = value.get("seen", 0)
+    if type(seen) is not int or not 0 <= seen <= WEIGHT_MAX:
+        return False
     rows = value.get("keys")
     return isinstance(rows, list | tuple) and all(
         type(row) in (list, tuple) and len(row) == 2 and type(row[0]) is str and _is_weight(row[1])
@@ -130,15 +141,18 @@ def _is_weight(value: object) -> bool:
     return type(value) is float and 0.0 <= value <= WEIGHT_MAX
 
 
-def joined(several: Iterable[Mapping[str, Any]]) -> list[tuple[str, float]]:
-    """The hottest keys of a component and their shares, out of its instances'. By fields grouping a
-    key is at one of them; by partial key at two, whose weights add up."""
+def joined(several: Iterable[tuple[Mapping[str, Any], int]]) -> list[tuple[str, float]]:
+    """The hottest keys of a component and their shares, out of its instances': snapshots, and what
+    each instance has executed by now. By fields grouping a key is at one of them; by partial key at
+    two, whose weights add up. A snapshot stands for what came after it, too, or the instance with
+    the newer one would have too large a share."""
     weights: dict[str, float] = {}
     total = 0.0
-    for keys in several:
-        total += keys["total"]
+    for keys, executed in several:
+        grown = max(1.0, executed / max(1.0, keys.get("seen", executed)))
+        total += grown * keys["total"]
         for text, weight in keys["keys"]:
-            weights[text] = weights.get(text, 0.0) + weight
+            weights[text] = weights.get(text, 0.0) + grown * weight
     if total <= 0:
         return []
     heaviest = sorted(weights.items(), key=lambda item: -item[1])[:SHOWN_MAX]

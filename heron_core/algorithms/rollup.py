@@ -453,7 +453,7 @@ def _by_kind(report: InstanceReport, what: str) -> dict[str, Any]:
 
 
 def _hot_keys(newest: Iterable[InstanceReport]) -> tuple[HotKeyStats, ...]:
-    samples = (each.hot_keys for each in newest if each.hot_keys is not None)
+    samples = ((each.hot_keys, each.executed) for each in newest if each.hot_keys is not None)
     return tuple(HotKeyStats(key=text, share=share) for text, share in joined(samples))
 
 

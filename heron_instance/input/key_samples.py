@@ -96,7 +96,7 @@ class KeySamples:
         if now >= self._report_due:
             self._report_due = now + REPORT_SECS
             top = [list(each) for each in keys.top()]
-            self.snapshot = {"total": keys.total, "keys": top}
+            self.snapshot = {"total": keys.total, "keys": top, "seen": self._seen}
 
 
 def _positions(topology: TopologySpec, bolt: ComponentSpec) -> Positions:

@@ -7,6 +7,7 @@ failures from the last ten seconds (on Spark since the start), crashes from the 
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from heron_core.config import RAM_MAP
@@ -34,6 +35,8 @@ FAILED_SHARE = 0.001
 CRASHED_SECS = 300.0
 """Time during which an ended process is reported, despite its replacement: the cause may recur,
 and an operator on call needs some minutes."""
+STARTING_SECS = 60.0
+"""Until the first report of a process, which comes after `initialize`: a model loads in less."""
 IS_REPLACED = "what has ended is replaced by itself; the events say why it ended"
 NAMED_MAX = 3
 """Instances of a container that are named."""
@@ -43,6 +46,8 @@ NOT_RUNNING = (
     "it was restarted; its process did not run: it was stopped (SIGSTOP, a debugger), had no core"
     " or memory, or a call in C kept Python's lock"
 )
+UNHEARD_SECS = 5.0
+"""A process with tuples reports each second: five of them, on a busy machine."""
 OUT_OF_MEMORY = "it was restarted; if it was not killed on purpose, its machine was out of memory"
 
 
@@ -119,8 +124,11 @@ def _down(stats: TopologyStats) -> Iterator[TrackerProblem]:
     is_over = stats.state not in (TopologyState.RUNNING, TopologyState.PAUSED)
     if is_over or stats.phase != Phase.RUNNING or not stats.epoch:
         return
+    yield from _late_to_start(stats)
+    yield from _not_running(stats)
+    starting = Counter(map(component_of, stats.starting))
     for name, component in stats.components.items():
-        missing = component.instances - component.up
+        missing = component.instances - component.up - starting[name]
         if missing > 0:
             lost = sorted(set(stats.containers_expected) - set(stats.containers))
             where = f" (containers without a word: {_listed(lost)})" if lost else ""
@@ -132,6 +140,50 @@ def _down(stats: TopologyStats) -> Iterator[TrackerProblem]:
                 cause="container" if lost else "instance",
                 weight=missing / component.instances,
             )
+
+
+def _late_to_start(stats: TopologyStats) -> Iterator[TrackerProblem]:
+    """Instances whose process should be at work by now."""
+    late: dict[str, list[float]] = {}
+    for instance, secs in stats.starting.items():
+        if secs >= STARTING_SECS:
+            late.setdefault(component_of(instance), []).append(secs)
+    for name, seconds in late.items():
+        if name not in stats.components:
+            continue  # of another engine's answer
+        instances = counted(len(seconds), "instance")
+        yield TrackerProblem(
+            kind=ProblemKind.DOWN,
+            component=name,
+            what=f"{instances} of `{name}` did not report in the {max(seconds):.0f} s since the "
+            "start of the process",
+            remedy="its log says how far it is; what `initialize` waits for needs a timeout",
+            cause="start",
+            weight=len(seconds) / stats.components[name].instances,
+        )
+
+
+def _not_running(stats: TopologyStats) -> Iterator[TrackerProblem]:
+    """Instances with tuples, and without reports. One that is paused, or waits at a barrier for the
+    other sources of a checkpoint, may rest."""
+    if stats.checkpoints is not None and stats.checkpoints.under_way is not None:
+        return
+    paused = {each.instance for each in stats.paused.values() if each.causes}
+    pids = {each.instance: each.pid for each in stats.instances or () if each.pid is not None}
+    for instance, secs in stats.unheard.items():
+        if secs < UNHEARD_SECS or instance in paused:
+            continue
+        remedy = f" (`kill -CONT {pids[instance]}`)" if instance in pids else ""
+        yield TrackerProblem(
+            kind=ProblemKind.DOWN,
+            component=component_of(instance),
+            instance=instance,
+            what=f"the process of `{instance}` does not run: tuples wait for it, and it has not"
+            f" reported for {secs:.0f} s",
+            remedy=f"it is stopped (SIGSTOP, a debugger){remedy}, has no core or memory, or a call"
+            " in C keeps Python's lock; it is restarted after topology.liveness.timeout.secs",
+            cause="does not run",
+        )
 
 
 def _remedy_of_down(stats: TopologyStats, name: str) -> str:

@@ -30,37 +30,73 @@ def silence(stats: TopologyStats) -> Iterator[TrackerProblem]:
     clock = stats.clock
     if clock is None or clock.waits_for is None or clock.silent_secs < BLOCKED_SECS:
         return
+    source = component_of(clock.waits_for).partition(".")[0]
+    if source in _explained(stats):
+        return
+    waits = is_full(stats, source, clock.waits_for)
+    why = " because its tuples wait for their acks" if waits else ""
     yield TrackerProblem(
         kind=ProblemKind.WATERMARK,
         component=component_of(clock.instance),
         instance=clock.instance,
         what=f"the watermark of `{clock.instance}` waits for `{clock.waits_for}`, which has sent "
-        f"nothing for {clock.silent_secs:.0f} s",
-        remedy="windows are complete when it sends again; topology.bolts.watermark.idle.ms leaves "
+        f"nothing for {clock.silent_secs:.0f} s{why}",
+        remedy=_remedy_of_full(stats)
+        if waits
+        else "windows are complete when it sends again; topology.bolts.watermark.idle.ms leaves "
         "silent sources out",
-        cause="silent source",
+        cause="waits for acks" if waits else "silent source",
         weight=clock.silent_secs,
     )
+
+
+def is_full(stats: TopologyStats, spout: str, instance: str = "") -> bool:
+    """Whether a spout, or the named instance of it, may emit nothing before acks come. Without
+    limits in the answer, of an older engine: whether any tuple waits."""
+    component = stats.components.get(spout)
+    if component is None or component.type != "spout":
+        return False
+    most = stats.pending_max.get(spout)
+    if most is None:
+        return component.pending > 0
+    rows = [each for each in stats.instances or () if each.component == spout]
+    chosen = [each for each in rows if each.instance == instance] or rows
+    if not chosen:
+        return component.pending >= most * component.instances
+    return all(each.pending >= most for each in chosen)
+
+
+def _remedy_of_full(stats: TopologyStats) -> str:
+    if bolts := ", ".join(f"`{each.component}`" for each in unsettled(stats)):
+        return f"{bolts} does not ack them"
+    return (
+        "windows ack their tuples when they are complete: raise topology.max.spout.pending above"
+        " what the open windows of all keys hold, or find the bolt that does not ack"
+    )
+
+
+def _explained(stats: TopologyStats) -> set[str]:
+    """Components whose silence has another name: stuck calls, back-pressure."""
+    explained = {component_of(name) for name in stats.stuck}
+    return explained | {each.component for each in stats.paused.values() if each.causes}
 
 
 def _silent_spouts(stats: TopologyStats) -> Iterator[TrackerProblem]:
     """Silent spouts without another explanation: back-pressure, a stuck call and a dead process
     have their own problems."""
-    explained = {component_of(name) for name in stats.stuck}
-    explained |= {each.component for each in stats.paused.values() if each.causes}
+    explained = _explained(stats)
     bolts = [each.component for each in unsettled(stats)]
     for name, component in stats.components.items():
         secs = component.silent_secs
         if secs is None or secs < SILENT_SECS or name in explained or name == REPLAYED:
             continue
         if component.up:
-            yield _silent(name, component, secs, bolts)
+            yield _silent(name, component, secs, bolts, is_full(stats, name))
 
 
 def _silent(
-    name: str, component: ComponentStats, secs: float, bolts: Sequence[str]
+    name: str, component: ComponentStats, secs: float, bolts: Sequence[str], waits: bool
 ) -> TrackerProblem:
-    waits = component.pending > 0
     acks = f": {counted(component.pending, 'tuple')} of it wait for their acks" if waits else ""
     bolt = ", ".join(f"`{each}`" for each in bolts)
     unacked = f"{bolt} does not ack them" if bolts else "find the bolt that does not ack"

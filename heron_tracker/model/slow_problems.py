@@ -22,19 +22,24 @@ HOT_SHARE = 0.2
 """A key with less of a component's input is not what keeps an instance busy."""
 HOT_SHARE_ALONE = 0.6
 """Share of a hot instance's work due to one key: other keys are less than half of the rest."""
+WORKING_SHARE = 0.3
+"""Utilisation below which a bolt with a long queue does not work on the queue."""
+UNNAMED_SECS = 10.0
+"""A hanging call is named after five seconds, and so is a stopped process."""
 DELAY_SECS = 1.0
 """A queue that takes longer is too long: the target of back-pressure."""
 
 
 def slow(stats: TopologyStats) -> Iterator[TrackerProblem]:
     """Overloaded bolts: one instance (skew) or all instances (bottleneck). A bolt blocked by
-    back-pressure is not a cause itself."""
+    back-pressure is not a cause itself; nor is a bolt that does not work."""
     paused_by = _paused_shares(stats)
     blocked = _blocked_components(stats)
+    idle = _idle_causes(stats)
     for name, component in stats.components.items():
         if component.type != "bolt" or stats.stuck.keys() & _names_of(name, stats):
             continue
-        if name in blocked:
+        if name in blocked or name in idle:
             continue
         share = paused_by.get(name, 0.0)
         rows = [
@@ -65,6 +70,26 @@ def _paused_shares(stats: TopologyStats) -> Mapping[str, float]:
             name = component_of(cause)
             found[name] = max(found.get(name, 0.0), pauses.share)
     return found
+
+
+def _idle_causes(stats: TopologyStats) -> set[str]:
+    """Components with a queue and without work: their processes do not run, cannot start, or hang
+    outside of tuples. The cause has a name of its own within seconds; a queue that lasts without
+    such a name is one of a bottleneck after all."""
+    starts = {each.task: each.instance for each in stats.instances or ()}
+    idle = {component_of(each) for each in (*stats.unheard, *stats.starting)}
+    idle |= {component_of(starts[task]) for task in stats.errors if task in starts}
+    lasting = {
+        component_of(cause)
+        for pauses in stats.paused.values()
+        for cause in pauses.because_of
+        if pauses.this_pause_secs >= UNNAMED_SECS
+    }
+    return idle | {
+        name
+        for name in _paused_shares(stats).keys() - lasting
+        if name in stats.components and stats.components[name].capacity < WORKING_SHARE
+    }
 
 
 def _blocked_components(stats: TopologyStats) -> set[str]:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import psutil
 
-from tests.drill.drilled_topology import DrilledTopology, Observers
+from tests.drill.drilled_topology import DrilledTopology, Observers, submit_all
 from tests.drill.trouble import LATER_SECS, Place, Trouble
 from tests.process.process_support import Place as Runs
 from tests.process.process_support import until
@@ -31,9 +31,7 @@ class Drill:
     def run(self) -> None:
         """The whole drill; AssertionError names each trouble with a late or wrong name."""
         with ExitStack() as ends:
-            for each in self.topologies:
-                ends.callback(each.kill)
-                each.submit()
+            submit_all(self.topologies, ends)
             for each in self.topologies:
                 each.await_flow()
                 self.wrong += [f"{each.name} before its trouble: {text}" for text in each.found()]
@@ -57,6 +55,7 @@ class Drill:
     def _measure_named(self, began: dict[str, float]) -> None:
         def all_named() -> bool:
             for each in self.topologies:
+                each.watch()
                 for place in self._places(each.trouble):
                     if place not in each.timings.named and each.is_named(place):
                         each.timings.named[place] = time.monotonic() - began[each.name]
@@ -87,6 +86,7 @@ class Drill:
         faults = [*self.wrong]
         for each in self.topologies:
             faults += self._faults(each)
+            faults += _wrong_names(each)
         assert not faults, "\n".join(faults)
 
     def _faults(self, drilled: DrilledTopology) -> list[str]:
@@ -104,6 +104,15 @@ class Drill:
                 for place in timings.named
             ]  # fmt: skip
         return [each for each in faults if each]
+
+
+def _wrong_names(drilled: DrilledTopology) -> list[str]:
+    trouble = drilled.trouble
+    return [
+        f"{trouble.name}: named {kind}, too: {sentence}"
+        for kind, sentence in drilled.timings.others.items()
+        if kind not in trouble.also
+    ]
 
 
 def _fault(trouble: Trouble, place: Place, what: str, secs: float | None, limit: float) -> str:

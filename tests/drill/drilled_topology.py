@@ -3,8 +3,8 @@
 import os
 import signal
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
@@ -14,7 +14,7 @@ from heron_core.stats import EVERY_COMPONENT, TopologyStats
 from heron_tracker.model.problems import problems
 from tests.drill.open_page import OpenPage
 from tests.drill.trouble import Place, Timings, Trouble
-from tests.process.process_support import TOPOLOGIES, Master, until
+from tests.process.process_support import TOPOLOGIES, Master, Running, until
 from tests.process.process_support import Place as Runs
 
 SUBMIT_SECS = 120.0
@@ -64,13 +64,12 @@ class DrilledTopology:
         self.master = Master(runs.store_url, self.name)
         self._page: OpenPage | None = None
 
-    def submit(self) -> None:
-        """Submit the topology."""
+    def submit(self) -> Running:
+        """Begin to submit the topology."""
         words = [word for each in self.trouble.options for word in ("-o", each)]
         file, chosen = TOPOLOGIES / "drilled.py", ("-n", self.trouble.topology, "-N", self.name)
-        self.runs.heronpy(
-            "submit", file, *chosen, "-o", f"test.trouble={self.name}", *words, secs=SUBMIT_SECS
-        ).succeeded()
+        trouble = f"test.trouble={self.name}"
+        return self.runs.start("submit", file, *chosen, "-o", trouble, *words)
 
     def flows(self) -> bool:
         """Whether all bolts have executed something."""
@@ -116,6 +115,13 @@ class DrilledTopology:
             and wanted.remedy in each.remedy
             for each in problems(stats, time.time())
         )
+
+    def watch(self) -> None:
+        """Keep what `heronpy stats` says besides."""
+        stats = self._stats()
+        for each in () if stats is None else problems(stats, time.time()):
+            if each.kind != self.trouble.kind:
+                self.timings.others.setdefault(each.kind, each.sentence)
 
     def by_api(self) -> bool:
         """Whether /api/problems names the trouble."""
@@ -183,16 +189,16 @@ class DrilledTopology:
         """Folder of checkpoints and logs."""
         return self.runs.home / "topologies" / self.name
 
-    def kill(self) -> None:
-        """End the topology in any state."""
+    def kill(self) -> Running:
+        """Begin to end the topology, in any state."""
         for title in ("topology master", "sink[0]", "stream manager"):
             for each in self.processes(title):
                 with suppress(ProcessLookupError):
                     os.kill(each.pid, signal.SIGCONT)
         if self._page is not None:
             self._page.close()
-        self.runs.heronpy("kill", self.name, secs=SUBMIT_SECS)
         self.master.__exit__()
+        return self.runs.start("kill", self.name)
 
     def told(self) -> str:
         """Timings in one line."""
@@ -202,7 +208,21 @@ class DrilledTopology:
         )
         gone = max(self.timings.gone.values(), default=None)
         after = "stays" if gone is None else f"{gone:.1f}"
-        return f"{self.trouble.name:24} {named:34} gone {after}"
+        others = ", ".join(self.timings.others)
+        return f"{self.trouble.name:24} {named:34} gone {after:6} besides: {others or '-'}"
+
+
+def submit_all(topologies: Sequence[DrilledTopology], ends: ExitStack) -> None:
+    """Submit topologies, and kill them at the end of `ends`; all at the same time."""
+    ends.callback(kill_all, topologies)
+    for each in [each.submit() for each in topologies]:
+        each.wait(SUBMIT_SECS).succeeded()
+
+
+def kill_all(topologies: Sequence[DrilledTopology]) -> None:
+    """End topologies at the same time. An ended topology has no process to kill."""
+    for each in [each.kill() for each in topologies]:
+        each.wait(SUBMIT_SECS)
 
 
 _READERS: dict[Place, Callable[[DrilledTopology], bool]] = {

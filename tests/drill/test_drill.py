@@ -20,8 +20,8 @@ AT_ONCE = 4
 
 
 def batches() -> Iterator[tuple[Trouble, ...]]:
-    """Troubles of about the same limit run together."""
-    by_limit = sorted(TROUBLES, key=lambda each: each.named_secs + (each.gone_secs or 0.0))
+    """Troubles of about the same limit run together; the longest begin."""
+    by_limit = sorted(TROUBLES, key=lambda each: -each.named_secs - (each.gone_secs or 0.0))
     for first in range(0, len(by_limit), AT_ONCE):
         yield tuple(by_limit[first : first + AT_ONCE])
 

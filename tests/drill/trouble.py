@@ -74,6 +74,9 @@ class Trouble:
     cure: Action = untold
     options: tuple[str, ...] = ()
     """Words `-o KEY=VALUE` of the submit."""
+    also: frozenset[str] = frozenset()
+    """Other kinds that the trouble may raise, before or behind its own; each other kind is a wrong
+    name."""
     is_fast: bool = False
     """Whether `make test` runs the row, too."""
 
@@ -93,3 +96,5 @@ class Timings:
 
     named: dict[Place, float] = field(default_factory=dict)
     gone: dict[Place, float] = field(default_factory=dict)
+    others: dict[str, str] = field(default_factory=dict)
+    """Other kind of problem -> its first sentence, while the trouble lasts."""

@@ -57,6 +57,7 @@ TROUBLES = (
     Trouble(
         name="hot-key", topology="Hot", kind="skewed", component="sink", cause="",
         remedy="group by a finer key", alert="HeronComponentSkewed",
+        also=frozenset({"bottleneck"}),  # until a hundred samples show the key
     ),
     Trouble(
         name="raising", topology="Raising", kind="failing", component="sink", cause="ValueError",
@@ -71,6 +72,7 @@ TROUBLES = (
         name="hanging", topology="Hanging", kind="stuck", component="sink", cause="user code",
         remedy="give what it waits for a timeout", alert="HeronCallStuck",
         named_secs=STUCK_SECS + 3.0, why="topology.stuck.report.secs",
+        also=frozenset({"bottleneck"}),  # a shorter call is only slow
     ),
     Trouble(
         name="crash-loop", topology="Dying", kind="crashed", component="sink", cause="",
@@ -101,6 +103,7 @@ TROUBLES = (
         name="dependency-away", topology="ServerAway", kind="cannot start", component="sink",
         cause="ConnectionError", remedy="fix the component or its dependencies",
         alert="HeronInstanceCannotStart", gone_secs=20.0, why="pauses between tries grow",
+        also=frozenset({"crashed", "down"}),
     ),
     Trouble(
         name="stopped-process", topology="Plain", kind="crashed", component="sink",
@@ -108,6 +111,7 @@ TROUBLES = (
         alert="HeronProcessCrashed", make=stopped, cure=nothing, gone_secs=None,
         named_secs=LIVENESS_SECS + 4.0,
         why="topology.liveness.timeout.secs, after which the process is replaced",
+        also=frozenset({"down"}),
     ),
     Trouble(
         name="manager-killed", topology="Plain", kind="crashed", component="numbers", cause="",
@@ -134,7 +138,7 @@ TROUBLES = (
         name="held-watermark", topology="HeldWindows", kind="watermark", component="windows",
         cause="silent source", remedy="topology.bolts.watermark.idle.ms",
         alert="HeronWatermarkWaits", named_secs=33.0,
-        why="a source that is silent for less is usual",
+        why="a source that is silent for less is usual", also=frozenset({"silent"}),
     ),
     Trouble(
         name="late-tuples", topology="LateTuples", kind="", component="windows", cause="",
@@ -144,16 +148,17 @@ TROUBLES = (
         name="dead-letters", topology="Letters", kind="", component="sink", cause="",
         remedy="", alert="HeronDeadLetters", gone_secs=None, why="a rate over ten minutes",
         options=("topology.dead.letter=file:letters",), named_secs=5.0,
+        also=frozenset({"failing"}),
     ),
     Trouble(
         name="lost-deliveries", topology="Untracked", kind="lost", cause="at most once",
         remedy="topology.reliability.mode", alert="HeronDeliveriesLost", gone_secs=None,
-        why="what is lost stays lost", is_fast=True,
+        why="what is lost stays lost", is_fast=True, also=frozenset({"crashed"}),
     ),
     Trouble(
         name="dropped", topology="Dropping", kind="lost", cause="queues full",
         remedy="scale what is behind them", alert="HeronDeliveriesLost", gone_secs=None,
-        why="what is lost stays lost", named_secs=10.0,
+        why="what is lost stays lost", named_secs=10.0, also=frozenset({"bottleneck"}),
     ),
     Trouble(
         name="host-lost", topology="Plain", kind="", cause="", remedy="", alert="HeronTopologyOver",

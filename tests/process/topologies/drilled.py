@@ -302,7 +302,11 @@ class SlowStart(Topology):
 
 
 class LongWindows(Topology):
-    config = {**AT_LEAST_ONCE, "topology.message.timeout.secs": 3600}
+    config = {
+        **AT_LEAST_ONCE,
+        "topology.message.timeout.secs": 3600,
+        "topology.max.spout.pending": 1_000_000,
+    }
     numbers = Timed.spec()
     windows = Minutes.spec(inputs={numbers: Grouping.fields("key")})
 
@@ -332,7 +336,8 @@ class Raising(Topology):
 
 
 class Holding(Topology):
-    config = AT_LEAST_ONCE
+    # A spout at its limit emits nothing until the message timeout, so a cure would not show.
+    config = {**AT_LEAST_ONCE, "topology.max.spout.pending": 1_000_000}
     numbers = Numbers.spec()
     sink = NeverAcks.spec(inputs=[numbers])
 

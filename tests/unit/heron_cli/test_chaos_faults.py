@@ -1,7 +1,11 @@
 """The faults of `heronpy chaos`: a seed draws them among the processes that are up."""
 
+import json
+from pathlib import Path
+
 import pytest
 
+from heron_cli.chaos.chaos_run import problem_of_end
 from heron_cli.chaos.faults import (
     ACTIONS,
     BACK_SECS_MAX,
@@ -14,6 +18,8 @@ from heron_cli.chaos.faults import (
     chosen_kinds,
 )
 from heron_cli.chaos.report import ChaosReport, Tuples, rows
+from heron_engine.scheduler.user_folder import Home
+from heron_io.state_store.opening import open_store
 
 COUNT = HarmedProcess("instance", "count[0]", 11)
 MANAGER = HarmedProcess("stream-manager", "stream manager 1", 12, frozenset({"count[0]"}))
@@ -102,6 +108,23 @@ def test_the_exit_code_says_what_came_of_it(tuples: Tuples, problem: str, code: 
     report = ChaosReport("words", 7, 60.0, (), tuples, problem)
     assert report.exit_code() == code
     assert problem in report.text()
+
+
+@pytest.mark.parametrize(
+    ("state", "problem"),
+    [("ENDED", ""), ("KILLED", "words has ended (KILLED"), ("FAILED", "words has ended (FAILED")],
+)
+def test_only_the_regular_end_of_a_finite_topology_is_no_problem(
+    state: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERONPY_HOME", str(tmp_path))
+    file = Path(Home.of_user().outcome_file("words"))
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"state": state, "reason": ""}))
+    with open_store(f"file://{tmp_path}/state") as store:
+        found = problem_of_end(store, "words")
+    assert bool(found) == bool(problem)
+    assert found.startswith(problem)
 
 
 def test_the_table_has_a_row_for_each_kind_and_action() -> None:

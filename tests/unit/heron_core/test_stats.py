@@ -50,7 +50,9 @@ EVENT = TopologyEvent(
 STATS = TopologyStats(
     version="0.1.0",
     topology="t", state="RUNNING", epoch=3, phase="running", drained=False, lost=0,
-    in_flight=12, waiting_for=("count[0]",), stuck={"count[0]": 6.5}, events=(EVENT,),
+    in_flight=12, waiting_for=("count[0]",), stuck={"count[0]": 6.5},
+    starting={"count[1]": 2.5}, unheard={"count[0]": 3.5}, pending_max={"lines": 1000},
+    events=(EVENT,),
     update=UpdateStats(
         number=1, under_way=True, reason="", uncounted=0, stage="drain", waiting_for=("count[0]",)
     ),
@@ -80,7 +82,8 @@ JSON: dict[str, Any] = {
     "topology": "t", "state": "RUNNING", "epoch": 3, "phase": "running", "drained": False,
     "lost": 0,
     "lost_uncounted": False, "in_flight": 12, "waiting_for": ["count[0]"],
-    "stuck": {"count[0]": 6.5}, "tracked": False,
+    "stuck": {"count[0]": 6.5}, "starting": {"count[1]": 2.5}, "unheard": {"count[0]": 3.5},
+    "tracked": False,
     "events": [
         {
             "at": 1.5, "kind": "crash", "what": "was killed", "why": "who knows", "container": 1,
@@ -127,7 +130,7 @@ JSON: dict[str, Any] = {
     }},
     "version": "0.1.0", "master": {"malformed": 0}, "live_queries": {},
     "errors": {4: "no module"},
-    "memory_bytes_max": {},
+    "pending_max": {"lines": 1000}, "memory_bytes_max": {},
     "sizing": {"target_utilization": 0.75, "instances_max": {}},
     "instances": [
         {

@@ -18,9 +18,9 @@ from heron_core.stats import (
     TopologyStats,
 )
 from heron_core.topology_events import TopologyEvent
-from heron_tracker.model.problems import CRASHED_SECS, over, problems, summary
+from heron_tracker.model.problems import CRASHED_SECS, STARTING_SECS, over, problems, summary
 from heron_tracker.model.silence import BLOCKED_SECS, SILENT_SECS
-from heron_tracker.model.slow_problems import instances_needed
+from heron_tracker.model.slow_problems import UNNAMED_SECS, instances_needed
 from heron_tracker.model.tracker_problem import ProblemKind, ends_of, label
 from heron_tracker.pages.cells import TONES
 from tests.unit.heron_tracker.tracker_support import component, instance, paused, stats
@@ -204,6 +204,59 @@ def test_a_container_that_is_gone_is_down_until_it_is_back() -> None:
     assert problems(stats({"count": {"up": 0}}, epoch=0)) == (), "it is still starting"
 
 
+def test_an_instance_that_starts_is_not_down() -> None:
+    rescaled = stats({"count": {"up": 1}}, starting={"count[1]": STARTING_SECS - 1})
+    assert problems(rescaled) == ()
+    assert kinds(stats({"count": {"up": 0}}, starting={"count[1]": 2.0})) == ["down"], "the other"
+
+
+def test_an_instance_that_starts_for_long_is_named() -> None:
+    late = stats({"count": {"up": 1}}, starting={"count[1]": 75.0, "split[0]": 2.0})
+    assert summary(late) == (
+        "1 instance of `count` did not report in the 75 s since the start of the process; its log"
+        " says how far it is; what `initialize` waits for needs a timeout"
+    )
+    assert [each.label for each in problems(late)] == [("down", "count", "start")]
+    assert problems(stats(starting={"gone[0]": 75.0})) == (), "of a component that is not known"
+
+
+def not_running(secs: float, **given: Any) -> TopologyStats:
+    """`count[0]` is stopped, and its queue pauses `split`."""
+    given = {"paused": {2: paused("split[0]", "count[0]", 0.9)}, **given}
+    rows = {4: {"pid": 77, "capacity": 0.03}}
+    return stats({"count": {"capacity": 0.03}}, rows, unheard={"count[0]": secs}, **given)
+
+
+def test_a_stopped_process_is_named_and_is_not_a_bottleneck() -> None:
+    assert problems(not_running(1.6)) == (), "it may be late, on a busy machine"
+    assert kinds(not_running(7.0)) == ["down"]
+    assert summary(not_running(7.0)) == (
+        "the process of `count[0]` does not run: tuples wait for it, and it has not reported for"
+        " 7 s; it is stopped (SIGSTOP, a debugger) (`kill -CONT 77`), has no core or memory, or a"
+        " call in C keeps Python's lock; it is restarted after topology.liveness.timeout.secs"
+    )
+
+
+def test_a_bolt_with_a_queue_and_without_work_is_no_bottleneck_for_ten_seconds() -> None:
+    def found(secs: float, **given: Any) -> TopologyStats:
+        pause = replace(paused("split[0]", "count[0]", 0.9), this_pause_secs=secs)
+        return stats({"count": {"capacity": 0.03}}, paused={2: pause}, **given)
+
+    assert problems(found(UNNAMED_SECS - 1)) == (), "a hanging call is named after five seconds"
+    assert kinds(found(UNNAMED_SECS)) == ["bottleneck"]
+    starts = {"instances": {4: {"pid": 77}}, "errors": {4: "ValueError: no database"}}
+    assert "bottleneck" not in kinds(found(UNNAMED_SECS, **starts))
+
+
+def test_an_instance_that_has_to_wait_may_rest() -> None:
+    held = {2: paused("split[0]", "count[0]", 0.9), 4: paused("count[0]", "count[1]", 0.9)}
+    assert "down" not in kinds(not_running(7.0, paused=held))
+    at_barrier = CheckpointStats(
+        completed=3, latest=4, under_way=4, failed=0, failure="", restored=0, released=True
+    )
+    assert problems(not_running(7.0, checkpoints=at_barrier)) == ()
+
+
 def test_what_cannot_start_is_the_worst() -> None:
     found = stats({"count": {"up": 1}}, errors={4: "Traceback …\nValueError: no database"})
     assert kinds(found) == ["cannot start", "down"]
@@ -318,6 +371,34 @@ def test_a_source_that_holds_the_watermark_back_is_named() -> None:
         replace(clock, silent_secs=BLOCKED_SECS - 1), replace(clock, waits_for=None, complete=True)
     ):  # fmt: skip
         assert problems(stats(clock=other)) == ()
+
+
+def test_a_source_that_is_full_is_not_called_silent() -> None:
+    clock = ClockStats(
+        instance="count[0]", task=4, watermark_ms=5000, complete=False, waits_for="lines[0]",
+        waits_for_task=1, silent_secs=45.0, idle=(),
+    )  # fmt: skip
+    most: dict[str, Any] = {"pending_max": {"lines": 1000}, "clock": clock}
+    full = stats(instances={1: {"pending": 1000}}, **most)
+    assert summary(full) == (
+        "the watermark of `count[0]` waits for `lines[0]`, which has sent nothing for 45 s because"
+        " its tuples wait for their acks; windows ack their tuples when they are complete: raise"
+        " topology.max.spout.pending above what the open windows of all keys hold, or find the bolt"
+        " that does not ack"
+    )
+    (partly,) = problems(stats(instances={1: {"pending": 3}}, **most))
+    assert partly.cause == "silent source", "open windows hold some tuples of a silent source"
+    held = stats(paused={1: paused("lines[0]", "split[0]", 1.0)}, **most)
+    assert "watermark" not in kinds(held), "it is paused"
+    assert kinds(stats(stuck={"lines[0]": 40.0}, **most)) == ["stuck"]
+
+
+def test_a_spout_below_its_limit_is_not_said_to_wait_for_acks() -> None:
+    quiet = {"lines": {"silent_secs": 75.0, "pending": 3}}
+    (found,) = problems(stats(quiet, {1: {"pending": 3}}, pending_max={"lines": 1000}))
+    assert found.cause == "without data"
+    (found,) = problems(stats(quiet, {1: {"pending": 1000}}, pending_max={"lines": 1000}))
+    assert found.cause == "waits for acks"
 
 
 def test_metrics_that_are_not_served_are_named_but_for_texts() -> None:

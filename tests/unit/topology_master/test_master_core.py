@@ -384,6 +384,15 @@ def test_what_an_instance_has_traced_is_exported() -> None:
     assert out == [events.ExportTrace(FIRST, (traced,))]
 
 
+def test_instances_start_until_they_report_and_limits_of_spouts_are_told() -> None:
+    made = Made(options=replace(OPTIONS, tracked=True))
+    made.now += 3.0
+    stats = made.core.stats(None, made.now)
+    assert set(stats.starting.values()) == {3.0}
+    assert len(stats.starting) == sum(each.instances for each in stats.components.values())
+    assert stats.pending_max == {"spout": 1000}
+
+
 def test_the_answer_to_stats_can_be_read_by_who_asked() -> None:
     made = Made()
     paused = {SPOUT: messages.PauseStatistics((FIRST,), 2.0, 1.0, 0.5)}

@@ -255,7 +255,7 @@ class Model:
             picked = self._rng.choices(own, [weights[at] for at in own], k=number)
             for key in picked:
                 sketch.add(key * 2654435761 % (1 << 32), f"'k{key}'", share, 1.0)
-            snapshots.append({"total": sketch.total, "keys": sketch.top()})
+            snapshots.append(({"total": sketch.total, "keys": sketch.top()}, number))
         return joined(snapshots)
 
 
