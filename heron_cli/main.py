@@ -29,6 +29,10 @@ COMMANDS = {
         "heron_cli.commands.run_on_all",
         "Run a shell command beside each container of a topology.",
     ),
+    "log_level": (
+        "heron_cli.commands.log_level",
+        "Change the log level of a running topology for a while.",
+    ),
     "query": (
         "heron_cli.commands.query",
         "Print the state of a component of a running topology.",

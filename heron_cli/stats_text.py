@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from heron_core.naming import first_of
 from heron_core.number_text import counted, duration, short, whole
-from heron_core.stats import CheckpointStats, ClockStats, PauseStats, TopologyStats
+from heron_core.stats import CheckpointStats, ClockStats, LogLevelStats, PauseStats, TopologyStats
 from heron_core.topology_events import TopologyEvent, event_text, event_time
 
 NAMES_SHOWN = 4
@@ -103,6 +103,17 @@ def query_lines(stats: TopologyStats) -> list[str]:
     asked = counts.pop("asked", 0)
     ends = "".join(f", {number:,} {name.replace('_', ' ')}" for name, number in counts.items())
     return [f"live queries: {asked:,}{ends}"] if asked or counts else []
+
+
+def log_level_lines(stats: TopologyStats) -> list[str]:
+    """Log levels that differ from the config for a while."""
+    return [level_line(level) for level in stats.log_levels]
+
+
+def level_line(level: LogLevelStats) -> str:
+    """A changed log level in one line."""
+    subject = f"logger {level.logger}" if level.logger else level.target or "all processes"
+    return f"log level of {subject}: {level.level} for {level.secs_left:.0f} s more"
 
 
 def dropped_lines(stats: TopologyStats) -> list[str]:

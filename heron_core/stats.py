@@ -273,6 +273,17 @@ class StreamManagerStats(Struct, frozen=True, kw_only=True):
     """Other counters and sizes, by name (stream_manager.core)."""
 
 
+class LogLevelStats(Struct, frozen=True, kw_only=True):
+    """A log level that differs from the config for a while."""
+
+    target: str
+    """A component, `stream-manager` or `topology-master`; empty for every process."""
+    logger: str
+    """Empty for all loggers."""
+    level: str
+    secs_left: float
+
+
 class RegisteredStats(Struct, frozen=True, kw_only=True):
     """A stream manager that is registered with the topology master."""
 
@@ -425,6 +436,8 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     live_queries: Mapping[str, int] = field(default_factory=dict)
     """Outcome counts since the start of the topology master (query_counts.py); empty without
     queries."""
+    log_levels: tuple[LogLevelStats, ...] = ()
+    """Those that differ from the config now."""
     errors: Mapping[int, str]
     """By task id: why it could not start."""
     pending_max: Mapping[str, int] = field(default_factory=dict)

@@ -52,6 +52,8 @@ class EventKind(StrEnum):
     """A checkpoint has failed, or works again."""
     RESTORE = "restore"
     """The topology has been restored from a checkpoint, or could not."""
+    LOG_LEVEL = "log level"
+    """The time of a changed log level is over."""
     ACTION = "action"
     """A user has asked for something: `requester` has the user, the address and the way."""
 

@@ -19,6 +19,7 @@ from heron_core.wire import messages
 from heron_instance.events import (
     ControlReceived,
     InstanceExit,
+    InstanceLogLevels,
     Instruction,
     ReportLongCall,
     SendControl,
@@ -156,15 +157,19 @@ class ControlCore:
             case messages.CheckpointCompleted() as completed:
                 self._shared.call(partial(self._calls.checkpoint_completed, completed))
                 return [Wake()]
-            case messages.SampleTuples() | messages.QueryState() as wanted:
+            case messages.SampleTuples() | messages.QueryState() | messages.LogLevels() as wanted:
                 return self._observe(wanted)
             case messages.Superseded(reason):
                 # Nothing done by the process counts any more, so nothing is worth finishing.
                 return [InstanceExit(reason)]
         return []
 
-    def _observe(self, wanted: messages.SampleTuples | messages.QueryState) -> Out:
-        """A request for a sample of the output, or of the state."""
+    def _observe(
+        self, wanted: messages.SampleTuples | messages.QueryState | messages.LogLevels
+    ) -> Out:
+        """A request for a sample of the output, for state, or for other lines in the log."""
+        if isinstance(wanted, messages.LogLevels):
+            return [InstanceLogLevels(wanted)]
         if isinstance(wanted, messages.SampleTuples):
             self._shared.call(partial(self._calls.sample, wanted))
         else:

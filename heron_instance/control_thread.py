@@ -33,6 +33,7 @@ from heron_instance.events import (
     Connected,
     ControlReceived,
     InstanceExit,
+    InstanceLogLevels,
     InstanceTimer,
     Instruction,
     ReportLongCall,
@@ -42,6 +43,7 @@ from heron_instance.events import (
 from heron_instance.runtime.watchdog import main_thread_stack
 from heron_io.input_poll import InputPoll
 from heron_io.local_channels import ChannelKeeper, ControlChannel, DataChannel
+from heron_io.log_levels import ProcessLevels
 from heron_io.process_usage import OwnUsage
 from heron_io.processes import SupervisorLink
 from heron_io.waker import Waker
@@ -64,6 +66,7 @@ class ControlThread(threading.Thread):
         data: DataChannel,
         control: ControlChannel,
         wake: Callable[[], None],
+        component: str,
     ) -> None:
         """The thread only opens the connections of `data`. `wake`: notifies the main thread of
         changes in the shared state, or of a new connection of `data`."""
@@ -89,7 +92,9 @@ class ControlThread(threading.Thread):
             Wake: lambda each: wake(),
             InstanceExit: _exit,
             ReportLongCall: _report_long_call,
+            InstanceLogLevels: self._set_log_levels,
         }
+        self._log_levels = ProcessLevels(component)
 
     def supervised(self, link: SupervisorLink, heartbeat_secs: float) -> None:
         """Before the start: send heartbeats so often, and end the process with its parent."""
@@ -161,6 +166,7 @@ class ControlThread(threading.Thread):
         core, now = self._core, time.monotonic()
         self._perform(core.handle(timer, now))
         self._heartbeat(now)
+        self._log_levels.expire(now)
         self._keeper.register()
         return min(core.next_heartbeat, self._heartbeat_at, self._keeper.due) - now
 
@@ -235,6 +241,9 @@ class ControlThread(threading.Thread):
             calendar_secs = time.time() - time.monotonic()
             message = replace(message, report=dated(message.report, calendar_secs))
         self._control.send(message_codec.encode(message))
+
+    def _set_log_levels(self, instruction: InstanceLogLevels) -> None:
+        self._log_levels.apply(instruction.levels.levels, time.monotonic())
 
 
 def _report_long_call(instruction: ReportLongCall) -> None:

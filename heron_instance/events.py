@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from heron_core.state.file_snapshot import StateBytes
 from heron_core.wire.frames import Frames
-from heron_core.wire.messages import FromInstance, ToInstance
+from heron_core.wire.messages import FromInstance, LogLevels, ToInstance
 
 # --- of the main thread ---------------------------------------------------------------------------
 
@@ -96,6 +96,12 @@ class ReportLongCall(Struct, frozen=True):
     secs: float
 
 
+class InstanceLogLevels(Struct, frozen=True):
+    """Control thread: set the log levels of this process."""
+
+    levels: LogLevels
+
+
 class SaveState(Struct, frozen=True):
     """Main thread: have the state of a checkpoint written to the store by another thread, which
     then says CheckpointStored or CheckpointFailed."""
@@ -120,6 +126,7 @@ Instruction = (
     | Wake
     | InstanceExit
     | ReportLongCall
+    | InstanceLogLevels
     | SaveState
     | InstanceLog
 )

@@ -141,7 +141,9 @@ class InstanceServer:
             raise
         self._outlook = link.outlook
         self._watchdog = self._core.control.watchdog
-        self._control_thread = ControlThread(self._core, self._data, control, self._wake)
+        self._control_thread = ControlThread(
+            self._core, self._data, control, self._wake, packing.instances[who.task].component
+        )
         self._saving = self._begin_saving()
         self._moving: SavingThread | None = None
 

@@ -35,6 +35,7 @@ from heron_tracker.auth.login import login_router
 from heron_tracker.auth.sessions import Sessions
 from heron_tracker.envelope import BadRequest, encoded, failure, status_of, storm_failure
 from heron_tracker.heron_api.routes import EnvelopeResponse, heron_router, metrics_router
+from heron_tracker.log_level_routes import log_level_router
 from heron_tracker.operator_routes import operator_router
 from heron_tracker.options import TrackerOptions
 from heron_tracker.pages.mounting import CLOSE_POLICY, WithPages
@@ -68,6 +69,7 @@ def application(service: Service, options: TrackerOptions) -> Application:
     app.include_router(sample_router(service))
     app.include_router(query_router(service))
     app.include_router(operator_router(service))
+    app.include_router(log_level_router(service))
     app.include_router(submit_router(service.store, options))
     _add_pages(app)
     for kind in (HeronError, RequestValidationError, HTTPException):

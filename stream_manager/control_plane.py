@@ -7,6 +7,7 @@ from typing import Any, assert_never
 from heron_core.config import OFF, RUN_ON_ALL
 from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ExitCode, describe_end
+from heron_core.log_levels import SetLevel
 from heron_core.records import replace
 from heron_core.wire import messages
 from heron_core.wire.batch import roots_of
@@ -71,6 +72,8 @@ class ControlPlane:
         self._watermarks = watermarks
         self._state = state
         self._pressure = pressure
+        self._levels_until: list[tuple[SetLevel, float]] = []
+        """The master's newest table of log levels, each with its end."""
         self._flow = flow
         self._data = data
         self._results = results
@@ -210,6 +213,19 @@ class ControlPlane:
             self._state.send_control(task, self._probe, out)
         if task in self._finishing:
             self._state.send_control(task, messages.FinishBolts((task,)), out)
+        if self._levels_until:
+            self._state.send_control(task, self._log_levels(), out)
+
+    def _log_levels(self) -> messages.LogLevels:
+        """The master's table, with the time that is left."""
+        now = self._state.now
+        return messages.LogLevels(
+            tuple(
+                level._replace(secs=until - now)
+                for level, until in self._levels_until
+                if until > now
+            )
+        )
 
     # --- master -------------------------------------------------------------------------------
 
@@ -268,8 +284,8 @@ class ControlPlane:
             case messages.TriggerCheckpoint() as trigger:
                 for task in () if self._gates is None else self._gates.without_sources:
                     self._state.send_control(task, trigger, out)
-            case messages.CheckpointCompleted() as completed:
-                self._send_to_all(completed, out)
+            case messages.CheckpointCompleted() | messages.LogLevels():
+                self._for_all(message, out)
             case (
                 messages.FinishBolts()
                 | messages.SampleTuples()
@@ -311,6 +327,16 @@ class ControlPlane:
             state.container, request.run, "?", error=f"{RUN_ON_ALL} is {OFF} here"
         )
         out.append(events.ToMaster(refused))
+
+    def _for_all(
+        self, message: messages.CheckpointCompleted | messages.LogLevels, out: Out
+    ) -> None:
+        """Log levels are for this process, too, and for instances that register later."""
+        if isinstance(message, messages.LogLevels):
+            now = self._state.now
+            self._levels_until = [(level, now + level.secs) for level in message.levels]
+            out.append(events.StreamManagerLogLevels(message))
+        self._send_to_all(message, out)
 
     def _rejected(self, reason: str, out: Out) -> None:
         """Another one has the container, or the container is gone. Before this process was ever

@@ -10,7 +10,13 @@ from msgspec import Struct
 from heron_core.plans import PackingPlan
 from heron_core.wire.frames import Frames
 from heron_core.wire.merged import merge
-from heron_core.wire.messages import FromStreamManager, RunShell, ShellRan, ToInstance
+from heron_core.wire.messages import (
+    FromStreamManager,
+    LogLevels,
+    RunShell,
+    ShellRan,
+    ToInstance,
+)
 
 
 class FromInstance(Struct):
@@ -179,6 +185,12 @@ class StreamManagerLog(Struct, frozen=True):
     text: str
 
 
+class StreamManagerLogLevels(Struct, frozen=True):
+    """Set the log levels of this process."""
+
+    levels: LogLevels
+
+
 class StreamManagerExit(Struct, frozen=True):
     """End this process, with a reason for the log."""
 
@@ -196,5 +208,6 @@ Instruction = (
     | StartShell
     | FindMaster
     | StreamManagerLog
+    | StreamManagerLogLevels
     | StreamManagerExit
 )

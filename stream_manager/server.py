@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from heron_core.errors import OtherProtocol, ProtocolError
 from heron_core.exit_codes import ExitCode
+from heron_core.log_levels import STREAM_MANAGERS
 from heron_core.plans import PackingPlan, packing_to_json
 from heron_core.records import replace
 from heron_core.supervision import PACKING
@@ -36,6 +37,7 @@ from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_engine.stream_manager.turn_rests import TurnRests
 from heron_io.known_master import KnownMaster
 from heron_io.local_listener import LocalListener
+from heron_io.log_levels import ProcessLevels
 from heron_io.process_usage import waited_for_core_secs
 from heron_io.processes import SupervisorLink
 from heron_io.security import CurveAuthenticator, Keys
@@ -106,6 +108,7 @@ class StreamManagerServer:
         self.core = StreamManager(topology, packing, register, options)
         self._shell = ShellCommands(arguments.container, shell_variables(topology, arguments.logs))
         self._network = Network()
+        self._log_levels = ProcessLevels(STREAM_MANAGERS)
         self._rests = TurnRests(options.rest_secs)
         self._poller = zmq.Poller()
         known = KnownMaster(arguments.socket_path)
@@ -135,6 +138,7 @@ class StreamManagerServer:
             events.StartShell: lambda each: self._shell.start(each.request),
             events.FindMaster: lambda each: self._master.disconnect(),
             events.StreamManagerLog: lambda each: log.info("%s", each.text),
+            events.StreamManagerLogLevels: self._set_log_levels,
             events.StreamManagerExit: self._end,
         }
 
@@ -147,6 +151,7 @@ class StreamManagerServer:
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
                 self._local.resume()
+                self._log_levels.expire(now)
                 self._rests.read_wait(now, waited_for_core_secs())
                 self._supervisor.heartbeat()
                 for result in self._shell.ended():
@@ -351,6 +356,9 @@ class StreamManagerServer:
             own = {**self.statistics(), **self._network.statistics()}
             message = replace(message, metrics={**message.metrics, **own})
         self._master.send(message_codec.encode(message))
+
+    def _set_log_levels(self, instruction: events.StreamManagerLogLevels) -> None:
+        self._log_levels.apply(instruction.levels.levels, time.monotonic())
 
     def _end(self, each: events.StreamManagerExit) -> None:
         if self._exit is None:

@@ -5,26 +5,42 @@ from typing import Any
 
 from heron_core.config import EFFECTIVELY_ONCE, RELIABILITY_MODE
 from heron_core.errors import HeronError
+from heron_core.operations import Requester
 from heron_core.plans import MASTER_CONTAINER, Phase, TopologyState, packing_from_json
 from heron_core.stats import StatsSource
 from heron_core.topology_events import ACTED, EventKind
+from heron_core.typed_json import from_json, to_json
 from heron_core.wire.messages import Command, Json, Reply
 from heron_engine.topology_master import events
 from heron_engine.topology_master.lifecycle import Lifecycle
+from heron_engine.topology_master.log_levels import LogLevelTable
 from heron_engine.topology_master.samples import Samples
 from heron_engine.topology_master.shell_runs import ShellRuns
 
 Out = list[events.Instruction]
 
 
+def send_levels(life: Lifecycle, levels: LogLevelTable, now: float, out: Out) -> None:
+    """The table of log levels for every process of the topology."""
+    message = levels.message(now)
+    life.send_all(message, out)
+    out.append(events.MasterLogLevels(message))
+
+
 class Commands:
     """Answers commands from the topology's lifecycle, samples and statistics."""
 
     def __init__(
-        self, life: Lifecycle, source: StatsSource, samples: Samples, shell_runs: ShellRuns
+        self,
+        life: Lifecycle,
+        source: StatsSource,
+        samples: Samples,
+        shell_runs: ShellRuns,
+        levels: LogLevelTable,
     ) -> None:
         self._life = life
         self._shell_runs = shell_runs
+        self._levels = levels
         self._source = source
         self._samples = samples
         self._handlers: dict[str, Callable[[Json, float, Out], dict[str, Any]]] = {
@@ -38,6 +54,7 @@ class Commands:
             "restore": self._restore,
             "autoscaled": self._autoscaled,
             ACTED: self._acted,
+            "log_level": self._log_level,
             "sample": self._sample,
             "sampled": self._sampled,
             "run": self._run,
@@ -125,6 +142,14 @@ class Commands:
         what = str(arguments.get("what", ""))
         self._life.incidents.acted(now, what, arguments.get("requester"))
         return {}
+
+    def _log_level(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        """Change a log level for a while: an event, with its `requester`."""
+        requester = from_json(Requester, arguments.get("requester"), "a requester")
+        what = self._levels.change(arguments, now)
+        self._life.incidents.acted(now, what, to_json(requester))
+        send_levels(self._life, self._levels, now, out)
+        return {"changed": what}
 
     def _sample(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         """Begin a sample of tuples; `sampled` has the tuples."""

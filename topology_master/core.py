@@ -27,10 +27,11 @@ from heron_core.traces import executions_of
 from heron_core.transition_log import TransitionLog
 from heron_core.wire import messages
 from heron_engine.topology_master import events
-from heron_engine.topology_master.commands import Commands
+from heron_engine.topology_master.commands import Commands, send_levels
 from heron_engine.topology_master.effectively_once import EffectivelyOnce
 from heron_engine.topology_master.incidents import Incidents
 from heron_engine.topology_master.lifecycle import Lifecycle
+from heron_engine.topology_master.log_levels import LogLevelTable
 from heron_engine.topology_master.membership import RegisteredStreamManager
 from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.queries import QUERY, Queries, refused
@@ -93,7 +94,8 @@ class TopologyMaster:
         self._samples = Samples(topology)
         self._queries = Queries(topology)
         self._shell_runs = ShellRuns(topology)
-        self._commands = Commands(self._life, self, self._samples, self._shell_runs)
+        self._levels = LogLevelTable(topology, wall_clock_secs, kept.get("log_levels", ()))
+        self._commands = Commands(self._life, self, self._samples, self._shell_runs, self._levels)
         self._transition_log = TransitionLog()
         self._log_malformed_at = float("-inf")
 
@@ -157,7 +159,11 @@ class TopologyMaster:
     def stats(self, component: str | None, now: float) -> TopologyStats:
         """All statistics, including instances of the given component."""
         found = topology_stats(self._life, self.counters, self.options, component, now)
-        return replace(found, live_queries=self._queries.counts.by_name())
+        return replace(
+            found,
+            live_queries=self._queries.counts.by_name(),
+            log_levels=self._levels.stats(now),
+        )
 
     def handle(self, event: events.Event, now: float) -> Out:
         """What to do about `event`; `now` in seconds of any monotonic clock."""
@@ -211,11 +217,19 @@ class TopologyMaster:
         life.advance_checkpoints(now, out)
         self._detect_incidents(now)
         self._queries.expire(life.plan.packing, now, out)
+        self._expire_levels(now, out)
         self._keep(now, out)
         if life.is_probing:
             number = life.termination.next_round(now)
             if number is not None:
                 life.send_all(messages.QuiescenceProbe(number), out)
+
+    def _expire_levels(self, now: float, out: Out) -> None:
+        over = self._levels.expired(now)
+        for what in over:
+            self._life.incidents.record(now, EventKind.LOG_LEVEL, what)
+        if over:
+            send_levels(self._life, self._levels, now, out)
 
     def _detect_incidents(self, now: float) -> None:
         """Silent containers, and pauses that last."""
@@ -232,7 +246,11 @@ class TopologyMaster:
         life = self._life
         hundreds = max(1.0, len(life.plan.packing.instances) / 100)
         self._keep_at = now + self.options.keep_secs * hundreds
-        kept = {**life.measurements.to_json(), "events": life.incidents.to_json()}
+        kept = {
+            **life.measurements.to_json(),
+            "events": life.incidents.to_json(),
+            "log_levels": self._levels.to_json(),
+        }
         if kept != self._kept:
             self._kept = kept
             out.append(events.StoreStatistics(kept))
@@ -323,6 +341,8 @@ class TopologyMaster:
         if who.container in life.expected:
             life.register(RegisteredStreamManager(sender, who, now), now, out)
             self._repeat_completed(sender, out)
+            if self._levels:
+                out.append(events.Send(sender, self._levels.message(now)))
         elif not life.updates.number:  # else it was removed, and will be ended
             known = ", ".join(map(str, sorted(life.expected)))
             reason = f"container {who.container} is not in the packing plan (containers: {known})"

@@ -10,6 +10,7 @@ from heron_core.wire.messages import (
     Command,
     FromStreamManager,
     HeartbeatAck,
+    LogLevels,
     Reply,
     RunShell,
     ShellRan,
@@ -160,6 +161,12 @@ class WriteEvent(Struct, frozen=True):
     event: TopologyEvent
 
 
+class MasterLogLevels(Struct, frozen=True):
+    """Set the log levels of this process."""
+
+    levels: LogLevels
+
+
 class MasterLog(Struct, frozen=True):
     """One line for the log."""
 
@@ -179,6 +186,7 @@ Instruction = (
     | DiscardCheckpoint
     | ExportTrace
     | WriteEvent
+    | MasterLogLevels
     | MasterLog
 )
 
@@ -224,6 +232,7 @@ def effect_of(instruction: Instruction) -> str | None:
             | SeekStates()
             | DescribeCheckpoint()
             | DiscardCheckpoint()
+            | MasterLogLevels()
         ):
             return type(instruction).__name__
         case _:

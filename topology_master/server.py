@@ -13,6 +13,7 @@ from msgspec import Struct
 from heron_core.ended_topology import over_text
 from heron_core.errors import NameInUse, OtherProtocol, ProtocolError, StateStoreError
 from heron_core.exit_codes import ExitCode
+from heron_core.log_levels import TOPOLOGY_MASTER
 from heron_core.plans import (
     MASTER_CONTAINER,
     PackingPlan,
@@ -48,6 +49,7 @@ from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.stored_checkpoints import StoredCheckpoints
 from heron_engine.topology_master.stored_nodes import CLOSE_SECS, MasterNode, StoredNodes
 from heron_engine.topology_master.trace_export import TraceExport
+from heron_io.log_levels import ProcessLevels
 from heron_io.processes import SupervisorLink, started_at
 from heron_io.run_records import RunRecords
 from heron_io.security import Keys
@@ -103,6 +105,7 @@ class MasterServer:
         self._packing = packing
         self._store_url = arguments.store_url
         self._records = RunRecords(arguments.logs)
+        self._log_levels = ProcessLevels(TOPOLOGY_MASTER)
         self._store: StateStore
         self._link = link
         self._loop = ServerLoop(arguments.keys, link, TIMER_SECS)
@@ -145,6 +148,7 @@ class MasterServer:
             events.ExportTrace: lambda each: self._traces.take(each, time.monotonic()),
             events.WriteEvent: lambda each: self._records.write_event(each.event),
             events.MasterLog: lambda each: log.info("%s", each.text),
+            events.MasterLogLevels: self._set_log_levels,
         }
 
     def run(self) -> int:
@@ -417,6 +421,9 @@ class MasterServer:
         self._has_put = False
         for each in self._core.handle(event, time.monotonic()):
             self._perform[type(each)](each)
+
+    def _set_log_levels(self, instruction: events.MasterLogLevels) -> None:
+        self._log_levels.apply(instruction.levels.levels, time.monotonic())
 
     def _send(self, each: events.Send) -> None:
         changes = self._has_put and isinstance(each.message, messages.Reply)

@@ -21,6 +21,7 @@ from heron_cli.stats_text import (
     error_lines,
     event_lines,
     hot_key_lines,
+    log_level_lines,
     pause_lines,
     query_lines,
     start_error_lines,
@@ -220,7 +221,8 @@ def _print(numbers: TopologyNumbers, outcome: Mapping[str, Any], name: str) -> N
     ends = () if numbers.summary in end_lines(stats) else end_lines(stats)
     lines = (
         *ends, *stuck_lines(stats), *start_error_lines(stats), *error_lines(stats),
-        *pause_lines(stats), *dropped_lines(stats), *hot_key_lines(stats), *query_lines(stats),
+        *pause_lines(stats), *dropped_lines(stats), *hot_key_lines(stats),
+        *query_lines(stats), *log_level_lines(stats),
         *event_lines(stats.events, EVENTS_SHOWN),
     )  # fmt: skip
     for line in lines:

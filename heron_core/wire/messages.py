@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from heron_core.log_levels import SetLevel as SetLevel
 from heron_core.version import PROTOCOL, VERSION
 from heron_core.wire.field_types import WHOLE_NUMBER_MAX as WHOLE_NUMBER_MAX
 from heron_core.wire.field_types import Amount as Amount
@@ -115,6 +116,13 @@ class SampleTuples(Struct, frozen=True, array_like=True, tag=True):
     stream: str
     count: Whole
     secs: Whole
+
+
+class LogLevels(Struct, frozen=True, array_like=True, tag=True):
+    """From the master, on to all instances: every log level that differs from the config
+    (heron_core.log_levels)."""
+
+    levels: tuple[SetLevel, ...]
 
 
 class TuplesSampled(Struct, frozen=True, array_like=True, tag=True):
@@ -429,6 +437,7 @@ ToInstance = (
     | QuiescenceProbe
     | FinishBolts
     | SampleTuples
+    | LogLevels
     | QueryState
     | Superseded
     | TriggerCheckpoint
@@ -458,6 +467,7 @@ ToStreamManager = (
     | FinishBolts
     | SampleTuples
     | RunShell
+    | LogLevels
     | QueryState
     | RegistrationRejected
     | Ping

@@ -11,6 +11,7 @@ from heron_core.operations import OperationKind, Way
 from heron_tracker import actions
 from heron_tracker.actions import kill_arguments, update_arguments
 from heron_tracker.envelope import BadRequest, encoded
+from heron_tracker.log_level_routes import add_storm_routes
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.requesters import client_of
 from heron_tracker.service import Service
@@ -42,6 +43,7 @@ def storm_router(service: Service) -> APIRouter:
     _add_topology(router, service)
     _add_actions(router, service)
     router.include_router(profiling_router(service))
+    add_storm_routes(router, service)
     return router
 
 
@@ -125,12 +127,6 @@ def _add_topology(router: APIRouter, service: Service) -> None:
         """Kafka lag of spouts: not available, so the list is empty."""
         service.by_id(topology_id)
         return _answer({})
-
-    @router.get("/topology/{topology_id}/logconfig", tags=["Storm"])
-    def log_config(topology_id: TopologyId) -> Response:
-        """Changed log levels of a running topology: not supported."""
-        service.by_id(topology_id)
-        return _answer({"namedLoggerLevels": {}})
 
     @router.get("/topology/{topology_id}/visualization-init", tags=["Storm"])
     def visualization_init(topology_id: TopologyId) -> Response:

@@ -33,6 +33,7 @@ _SAMPLES: dict[Any, Any] = {
     messages.Whole: 7,
     messages.Json: {"a": [1, None, 2.5], "nested": {"b": "c"}},
     tuple[messages.Whole, ...]: (3, 4),
+    tuple[messages.SetLevel, ...]: (messages.SetLevel("count", "", 10, 7.5),),
     tuple[str, ...]: ("count", "zähler"),
     Mapping[str, messages.Amount]: {"failed_for_good": 2.0},
     Mapping[messages.Whole, messages.Json]: {7: {"executed": 1}},

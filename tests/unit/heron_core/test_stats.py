@@ -129,6 +129,7 @@ JSON: dict[str, Any] = {
         "dropped": 2, "forwarded": 5,
     }},
     "version": "0.1.0", "master": {"malformed": 0}, "live_queries": {},
+    "log_levels": [],
     "errors": {4: "no module"},
     "pending_max": {"lines": 1000}, "memory_bytes_max": {},
     "sizing": {"target_utilization": 0.75, "instances_max": {}},

@@ -70,7 +70,7 @@ def thread_of(
     core: Any, path: str, data: DataChannel, control: ControlChannel | None = None
 ) -> ControlThread:
     """The control thread of an instance with this core; it closes `control` when it finishes."""
-    return ControlThread(core, data, control or ControlChannel(path, NAME), lambda: None)
+    return ControlThread(core, data, control or ControlChannel(path, NAME), lambda: None, "words")
 
 
 def said(listener: LocalListener) -> bytes:

@@ -4,6 +4,7 @@ Many of these were found by tests/sim; the seeds named here fail again without t
 """
 
 from heron_core import config as keys
+from heron_core.wire import messages
 from heron_core.wire.frames import FrameKind, size_of
 from heron_engine.stream_manager import events
 from tests.unit.stream_manager.manager_support import (
@@ -23,6 +24,7 @@ from tests.unit.stream_manager.manager_support import (
     fill,
     init,
     manager,
+    of_type,
     packing_of,
     pauses,
     results,
@@ -52,6 +54,26 @@ def test_feeders_go_on_when_exactly_the_low_water_mark_is_left() -> None:
     while not pauses(made.consumed(NEAR, 1)):
         assert made.core.state.queues[NEAR].queued_bytes > LOW_BYTES
     assert made.core.state.queues[NEAR].queued_bytes == LOW_BYTES
+
+
+def test_who_comes_after_a_change_of_log_levels_has_them() -> None:
+    """An instance that restarts while its log is watched, with the time that is left."""
+    made = manager()
+    levels = messages.LogLevels((messages.SetLevel("count", "", 10, 60.0),))
+    out = made.handle(events.FromMaster(levels))
+    assert [each.levels for each in of_type(events.StreamManagerLogLevels, out)] == [levels]
+    told = [each.task for each in of_type(events.ToLocalControl, out)]
+    assert told == [SPOUT, NEAR]
+    made.now += 45.0
+    (later,) = [
+        each.message
+        for each in of_type(events.ToLocalControl, made.hello(NEAR, incarnation=2))
+        if isinstance(each.message, messages.LogLevels)
+    ]
+    assert later.levels == (messages.SetLevel("count", "", 10, 15.0),)
+    made.now += 20.0
+    expired = of_type(events.ToLocalControl, made.hello(NEAR, incarnation=3))
+    assert messages.LogLevels(()) in [each.message for each in expired]
 
 
 def test_who_comes_during_back_pressure_is_paused_at_once() -> None:
