@@ -37,11 +37,11 @@ UNSENT_MAX = 100
 """Replaced instances that are remembered while there is no master; the newest count."""
 
 REFUSED = describe_end(ExitCode.UNSTARTED)
-"""How a stream manager has ended that was refused."""
+"""End of a refused stream manager."""
 
 
 def replaced(who: messages.RegisterInstance, gone: Sequence[Frames]) -> messages.InstanceReplaced:
-    """What the master is to know of a process that was replaced, and took `gone` along."""
+    """Report to the master about a replaced process; `gone`: messages lost with the process."""
     lost, roots = 0, set[int]()
     for frames in gone:
         head = header_of(frames)
