@@ -11,6 +11,7 @@ INSTALLS = {
     "deltalake": "heronpy-topologies[delta]",
     "pyiceberg": "heronpy-topologies[iceberg]",
     "psycopg": "heronpy-topologies[postgres]",
+    "datasketches": "heronpy-topologies[sketches]",
     "sqlglot": "heronpy-topologies[sql]",
 }
 """What to install for the package that a module belongs to."""

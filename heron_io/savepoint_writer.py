@@ -27,6 +27,8 @@ from heron_io.checkpoint_store.signatures import sign
 from heron_io.checkpoint_store.signer import digest_of_state
 from heron_io.checkpoint_store.state_folder import StateFolder, wrong
 
+WRITABLE = set(READABLE) - {StateKind.MERGEABLE, StateKind.PARTIAL}
+"""A monoid's values are read as estimates, from which they cannot be made again."""
 CHECKPOINT = 1
 """The number that a savepoint made of entries has: that of no run."""
 
@@ -109,7 +111,7 @@ def _check(states: Sequence[NewState]) -> None:
     for state in states:
         if names.count(state.name) > 1:
             raise UsageError(f"duplicate state {state.name}")
-        if state.kind not in READABLE or (state.kind is StateKind.PLAIN) != (state.state == PUT):
+        if state.kind not in WRITABLE or (state.kind is StateKind.PLAIN) != (state.state == PUT):
             raise UsageError(
                 f"{state.name} cannot be a {state.kind} state: the kinds are value, list, map and"
                 f" reducing, and plain for what {PUT}() keeps, whose state is called {PUT}"

@@ -8,6 +8,8 @@ Example:
 from heron_api.windows.batch_window_bolt import BatchWindowBolt as BatchWindowBolt
 from heron_api.windows.keyed_process_bolt import KeyedProcessBolt as KeyedProcessBolt
 from heron_api.windows.keyed_window_bolt import KeyedWindowBolt as KeyedWindowBolt
+from heron_api.windows.partial_bolt import MergeWindowBolt as MergeWindowBolt
+from heron_api.windows.partial_bolt import PartialBolt as PartialBolt
 from heron_api.windows.windowed_bolt import TupleWindow as TupleWindow
 from heron_api.windows.windowed_bolt import WindowedBolt as WindowedBolt
 from heron_core.algorithms.event_windows.aggregates import Count as Count

@@ -10,6 +10,8 @@ from heron_core.errors import HeronError, StateError
 from heron_core.native import TupleKeys
 from heron_core.state.file_snapshot import StateBytes
 from heron_core.state.in_flight_table import Item, put_in_flight, take_in_flight
+from heron_core.state.mergeable import MergeableState, PartialState
+from heron_core.state.monoid import Monoid
 from heron_core.state.named_states import NamedStates
 from heron_core.state.parts import KeyRange, decode_parts, gather
 from heron_core.state.protocol import ABSENT, StateKind, TableId
@@ -106,6 +108,27 @@ class ComponentState(HashMapState):
             name, reduce, default, ttl_secs, refresh_on_read, checked.check
         )
 
+    def mergeable_state(
+        self,
+        name: str,
+        monoid: Monoid[Any],
+        ttl_secs: float | None = None,
+        refresh_on_read: bool = False,
+    ) -> MergeableState[Any]:
+        """One value of a monoid per key; the current key is that of the tuple."""
+        return self.named.mergeable_state(name, monoid, ttl_secs, refresh_on_read)
+
+    def partial_state(self, name: str, monoid: Monoid[Any]) -> PartialState[Any]:
+        """This task's part of a monoid's value; StateError where the input is grouped by fields,
+        as each key has a whole value there."""
+        if self.grouped_by:
+            raise StateError(
+                f"{self.named.current.component}: the partial state {name!r} is in a component"
+                " grouped by fields, where a key has all its tuples at one task: use"
+                " mergeable_state, or shuffle the input"
+            )
+        return self.named.partial_state(name, monoid)
+
     def timer_service(self) -> TimerService:
         """The timers of all keys (KeyedProcessBolt fires them)."""
         return self.named.timer_service()
@@ -141,14 +164,17 @@ class ComponentState(HashMapState):
     def reader(self, name: str) -> StateReader:
         """A read-only view of a named state."""
         named = self.named
+        named.flush()
         return reader_of(named.backend, named.current.component, name, named.now())
 
     def snapshot(self) -> bytes:
         """A snapshot of the state; StateError naming a value that cannot be saved."""
+        self.named.flush()
         return self.named.backend.snapshot()
 
     def deferred_snapshot(self) -> StateBytes:
         """The snapshot for a checkpoint store."""
+        self.named.flush()
         return self.named.backend.deferred_snapshot()
 
     def restore(self, snapshot: bytes) -> None:

@@ -19,6 +19,8 @@ from typing import Any, Generic, TypeVar, overload
 
 from heron_core.errors import ComponentError
 from heron_core.native import KeyedState
+from heron_core.state.mergeable import MergeableState, PartialState
+from heron_core.state.monoid import Monoid
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 
 S = TypeVar("S", bound=KeyedState)
@@ -89,6 +91,26 @@ def reducing_state(
     return DeclaredState(
         lambda state, name: state.reducing_state(name, reduce, default, ttl_secs, refresh_on_read)
     )
+
+
+def mergeable_state(
+    monoid: Monoid[Any], *, ttl_secs: float | None = None, refresh_on_read: bool = False
+) -> DeclaredState[MergeableState[Any]]:
+    """One value of a monoid per key: a sketch, or a user's own (heron_api.state.monoid).
+
+    The values are objects in memory, and are packed when a snapshot is taken.
+    """
+    return DeclaredState(
+        lambda state, name: state.mergeable_state(name, monoid, ttl_secs, refresh_on_read)
+    )
+
+
+def partial_state(monoid: Monoid[Any]) -> DeclaredState[PartialState[Any]]:
+    """A task's part of one value that all tasks of a component have together.
+
+    For input that is shuffled: where the component gets fewer tasks, the parts are merged.
+    """
+    return DeclaredState(lambda state, name: state.partial_state(name, monoid))
 
 
 def declared_states(cls: type) -> dict[str, DeclaredState[Any]]:

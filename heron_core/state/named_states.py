@@ -8,6 +8,9 @@ from heron_core.errors import StateError
 from heron_core.native import TimedTable
 from heron_core.records import replace
 from heron_core.state.current_key import CurrentKey
+from heron_core.state.mergeable import MergeableState, PartialState
+from heron_core.state.mergeable_table import MergeableTable
+from heron_core.state.monoid import Monoid, checked_monoid
 from heron_core.state.protocol import StateBackend, StateKind, StateTable, TableId
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 from heron_core.state.time_to_live import Clock, TimeToLive
@@ -36,6 +39,7 @@ class NamedStates:
         self.current = current
         self._clock = clock
         self._declared: dict[str, _Declared] = {}
+        self._mergeable: dict[str, MergeableTable] = {}
         self.handed_out: dict[str, Any] = {}
         """The first state of each name."""
         self.timers: TimerService | None = None
@@ -69,6 +73,8 @@ class NamedStates:
 
     def restored(self) -> None:
         """The backend has another state now."""
+        for table in self._mergeable.values():
+            table.restored()
         if self.timers is not None:
             self.timers.restored()
 
@@ -111,20 +117,70 @@ class NamedStates:
         table = self._table(name, StateKind.REDUCING, ttl_secs, refresh_on_read)
         return self._noted(name, ReducingState(table, self.current, reduce, default, check))
 
+    def mergeable_state(
+        self,
+        name: str,
+        monoid: Monoid[Any],
+        ttl_secs: float | None = None,
+        refresh_on_read: bool = False,
+    ) -> MergeableState[Any]:
+        """One value of a monoid for each key."""
+        objects = self._objects(name, StateKind.MERGEABLE, monoid)
+        table = self._table(name, StateKind.MERGEABLE, ttl_secs, refresh_on_read, objects)
+        return self._noted(name, MergeableState(table, self.current, monoid))
+
+    def partial_state(self, name: str, monoid: Monoid[Any]) -> PartialState[Any]:
+        """This task's part of a value that all tasks have together; it has no key."""
+        objects = self._objects(name, StateKind.PARTIAL, monoid)
+        table = self._table(name, StateKind.PARTIAL, None, False, objects)
+        whole = CurrentKey(self.current.component)
+        whole.set(None)
+        return self._noted(name, PartialState(table, whole, monoid))
+
+    def _objects(self, name: str, kind: StateKind, monoid: Any) -> MergeableTable:
+        """What is in front of the entries of a state; StateError for another monoid than before."""
+        component = self.current.component
+        checked_monoid(monoid, f"{component}: the state {name!r}")
+        table_id = TableId(name, kind, kind.is_nested)
+        objects = self._mergeable.get(name)
+        if objects is None:
+            entries = self.backend.table(table_id)
+            objects = MergeableTable(entries, table_id, monoid, component)
+            self._mergeable[name] = objects
+        if objects.monoid.label != monoid.label:
+            raise StateError(
+                f"{component}: the state {name!r} is declared twice, of {objects.monoid.label} and"
+                f" of {monoid.label}"
+            )
+        return objects
+
+    def flush(self) -> None:
+        """The backend has all that states have in memory. StateError naming what cannot be
+        packed."""
+        for table in self._mergeable.values():
+            table.flush()
+
     def _noted(self, name: str, state: S) -> S:
         self.handed_out.setdefault(name, state)
         return state
 
     def _table(
-        self, name: str, kind: StateKind, ttl_secs: float | None, refresh_on_read: bool
+        self,
+        name: str,
+        kind: StateKind,
+        ttl_secs: float | None,
+        refresh_on_read: bool,
+        objects: StateTable | None = None,
     ) -> StateTable:
-        """The one table of a name; StateError if it was asked for differently before."""
+        """The one table of a name, or `objects` in front of it; StateError if it was asked for
+        differently before."""
         if not isinstance(name, str) or not name:
             raise StateError(f"{self.current.component}: a state's name is a text, not {name!r}")
         ttl = None if ttl_secs is None else TimeToLive(ttl_secs, refresh_on_read)
         declared = self._declared.get(name)
         if declared is None:
-            table = self._made(TableId(name, kind, kind.is_nested, kind is StateKind.LIST), ttl)
+            table_id = TableId(name, kind, kind.is_nested, kind is StateKind.LIST)
+            table = self._made(table_id, ttl, objects)
             declared = self._declared[name] = _Declared(kind, ttl, table)
         elif (declared.kind, declared.time_to_live) != (kind, ttl):
             raise StateError(
@@ -134,8 +190,10 @@ class NamedStates:
             )
         return declared.table
 
-    def _made(self, table_id: TableId, ttl: TimeToLive | None) -> StateTable:
-        entries = self.backend.table(table_id)
+    def _made(
+        self, table_id: TableId, ttl: TimeToLive | None, objects: StateTable | None
+    ) -> StateTable:
+        entries = objects or self.backend.table(table_id)
         deadlines = deadlines_of(table_id)
         if ttl is not None:
             return TimedTable(entries, self.backend.table(deadlines), ttl, self._clock)

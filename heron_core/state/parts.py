@@ -183,6 +183,10 @@ def _take_keys(
     if table_id.kind is StateKind.WATERMARK:
         _take_least(source, target)
         return
+    if table_id.kind is StateKind.PARTIAL:
+        if before.index * now.tasks // before.tasks == now.index:
+            _take_partials(source, target)
+        return
     if table_id.kind is StateKind.PLAIN:
         for key in source.all_keys():
             raise not_divisible(component, before.tasks, now.tasks, f" (key {key!r:.60})")
@@ -204,6 +208,14 @@ def _take_all(source: StateTable, target: StateTable) -> None:
     for key in source.all_keys():
         for sub, value in source.items(key):
             target.put(key, value, sub)
+
+
+def _take_partials(source: StateTable, target: StateTable) -> None:
+    """Beside those of other tasks: they are merged by whoever has the monoid (mergeable_table.py).
+    Each previous task's are one new task's, whose key range has the beginning of its own."""
+    for key in source.all_keys():
+        for _, value in source.items(key):
+            target.put(key, value, len(target.items(key)))
 
 
 def _take_least(source: StateTable, target: StateTable) -> None:

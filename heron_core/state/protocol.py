@@ -30,6 +30,10 @@ class StateKind(StrEnum):
     LIST = "list"
     MAP = "map"
     REDUCING = "reducing"
+    MERGEABLE = "mergeable"
+    """Values of a monoid, packed."""
+    PARTIAL = "partial"
+    """The same of each task: what belongs to no key is merged where tasks end."""
     PLAIN = "plain"
     """Heron's own: keys and values of one task, which are divided by no key."""
     DEADLINES = "deadlines"
@@ -44,7 +48,7 @@ class StateKind(StrEnum):
     @property
     def is_nested(self) -> bool:
         """Whether a key has many entries."""
-        return self in (StateKind.LIST, StateKind.MAP, StateKind.TIMERS)
+        return self in (StateKind.LIST, StateKind.MAP, StateKind.TIMERS, StateKind.PARTIAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from heron_core.errors import UsageError
 from heron_core.naming import first_of
 from heron_core.state.key_order import order_of
 from heron_core.state.keys import shown_key
+from heron_core.state.monoid import shown_entry
 from heron_core.state.named_states import deadlines_of
 from heron_core.state.protocol import ABSENT, Absent, StateBackend, StateKind, TableId
 from heron_core.typed_values import typed_text
@@ -23,6 +24,8 @@ READABLE = (
     StateKind.LIST,
     StateKind.MAP,
     StateKind.REDUCING,
+    StateKind.MERGEABLE,
+    StateKind.PARTIAL,
     StateKind.PLAIN,
 )
 """What user code keeps by key; the others are the engine's own."""
@@ -70,12 +73,16 @@ class StateReader:
         return keys_of
 
     def stored(self, key: Any) -> list[tuple[Any, Any]]:
-        """(sub, value) of all that a key has, what has expired and is not removed yet included."""
-        return self._table.items(key)
+        """(sub, value) of all that a key has, what has expired and is not removed yet included.
+        Of a monoid's value the estimate, with the monoid and the size."""
+        entries = self._table.items(key)
+        if self.table_id.kind not in (StateKind.MERGEABLE, StateKind.PARTIAL):
+            return entries
+        return [(sub, shown_entry(entry)) for sub, entry in entries]
 
     def alive(self, key: Any) -> list[tuple[Any, Any]]:
         """(sub, value) of what a key has and what has not expired."""
-        entries = self._table.items(key)
+        entries = self.stored(key)
         if self._deadlines is None:
             return entries
         return [pair for pair in entries if self._lives(key, pair[0])]
@@ -98,7 +105,7 @@ class StateReader:
             return ABSENT
         if self.table_id.kind is StateKind.MAP:
             return dict(entries)
-        if self.table_id.kind is StateKind.LIST:
+        if self.table_id.kind is StateKind.LIST or len(entries) > 1:
             return [value for _, value in entries]
         return entries[0][1]
 
@@ -120,8 +127,8 @@ def reader_of(backend: StateBackend, component: str, name: str, now: float) -> S
     table = tables.get(name)
     if table is not None and table.kind not in READABLE:
         raise OtherKind(
-            f"{component}.{name} is a {table.kind} state of the engine's own: value, list, map and"
-            " reducing states can be read, and what put() keeps"
+            f"{component}.{name} is a {table.kind} state of the engine's own: value, list, map,"
+            " reducing, mergeable and partial states can be read, and what put() keeps"
         )
     if table is None:
         known = [each for each, other in tables.items() if other.kind in READABLE]

@@ -19,6 +19,8 @@ from typing import Any
 
 from heron_api.state.component_state import ComponentState
 from heron_core.state.keys import key_of, owner
+from heron_core.state.mergeable import MergeableState
+from heron_core.state.monoid import Monoid
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 from heron_core.state.timer_service import TimeDomain, TimerService
 
@@ -76,6 +78,12 @@ class ProcessContext:
     ) -> ReducingState[Any]:
         """One value per key; `reduce(so far, new)` adds a value."""
         return self._state.reducing_state(name, reduce, default, **options)
+
+    def mergeable_state(
+        self, name: str, monoid: Monoid[Any], **options: Any
+    ) -> MergeableState[Any]:
+        """One value of a monoid for each key."""
+        return self._state.mergeable_state(name, monoid, **options)
 
 
 class KeyedProcess:

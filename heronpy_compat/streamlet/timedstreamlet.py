@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_api.method_shapes import CheckedCall
+from heron_api.windows.partial_runner import partial_problem
 from heron_api.windows.window_runner import checked_aggregate
 from heron_core.algorithms.event_windows.aggregates import Aggregate, Reduce
 from heron_core.algorithms.event_windows.assigners import Assigner, checked_ms
@@ -20,10 +21,12 @@ from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.errors import ComponentError
 from heron_core.records import replace
+from heron_core.state.monoid import Monoid
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.eventstage import EventStage, Side
 from heronpy_compat.streamlet.impl.eventwindowbolt import EventWindowStreamlet
 from heronpy_compat.streamlet.impl.intervaljoinbolt import IntervalJoinStreamlet
+from heronpy_compat.streamlet.impl.partialbolt import merged_partials
 from heronpy_compat.streamlet.impl.processbolt import ProcessStreamlet
 from heronpy_compat.streamlet.impl.stage import checked_function, checked_object
 from heronpy_compat.streamlet.impl.windowjoinbolt import JOINS, WindowJoinStreamlet
@@ -192,11 +195,13 @@ class WindowedStreamlet:
         if not isinstance(self.trigger, Trigger):
             raise StreamletError(f"window takes a Trigger, not {self.trigger!r}")
 
-    def aggregate(self, aggregate: Aggregate) -> Streamlet:
+    def aggregate(self, aggregate: Aggregate, partials: int | None = None) -> Streamlet:
         """(KeyedWindow, result) of each window of each key, or (Window, result) without keys.
 
         `aggregate` has create(), add(accumulator, element), merge(left, right) and
-        result(accumulator). `late_elements()` of what it returns has what came too late.
+        result(accumulator). `late_elements()` of what it returns has what came too late. With
+        `partials`, so many partitions aggregate any elements of any key first, and their values are
+        merged: of a Monoid (a sketch, say), and where one key has most of the elements.
         """
         try:
             checked_aggregate(aggregate, "aggregate")
@@ -209,7 +214,25 @@ class WindowedStreamlet:
             window=self.assigner, trigger=self.trigger, aggregate=aggregate,
         )  # fmt: skip
         parent = self.timed.streamlet
-        return _added(EventWindowStreamlet(stage, parent), parent)
+        if partials is None:
+            return _added(EventWindowStreamlet(stage, parent), parent)
+        monoid = self._checked_partials(aggregate, partials)
+        partial, merged = merged_partials(stage, monoid, parent, partials)
+        _added(partial, parent)
+        return _added(merged, partial)
+
+    def _checked_partials(self, aggregate: Any, partials: Any) -> Monoid[Any]:
+        if type(partials) is not int or partials < 1:
+            raise StreamletError(f"partials is a number of partitions, not {partials!r}")
+        if not isinstance(aggregate, Monoid):
+            raise StreamletError(
+                f"partials need a Monoid, whose values can be sent: {aggregate!r:.80} is none"
+            )
+        if self.timed.timestamp_function is None:
+            raise StreamletError("partials need with_event_time: slices are those of event time")
+        if problem := partial_problem(self.assigner):
+            raise StreamletError(f"partials: {problem}")
+        return aggregate
 
     def reduce(self, reduce_function: Callable[[Any, Any], Any]) -> Streamlet:
         """Like `aggregate`: reduce_function(so far, element), from the first element on."""

@@ -5,5 +5,7 @@ from heron_api.state.keyed_state import S as S
 from heron_api.state.keyed_state import declared_states as declared_states
 from heron_api.state.keyed_state import list_state as list_state
 from heron_api.state.keyed_state import map_state as map_state
+from heron_api.state.keyed_state import mergeable_state as mergeable_state
+from heron_api.state.keyed_state import partial_state as partial_state
 from heron_api.state.keyed_state import reducing_state as reducing_state
 from heron_api.state.keyed_state import value_state as value_state

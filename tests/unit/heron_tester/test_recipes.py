@@ -34,7 +34,13 @@ PREPARED: dict[str, Callable[[], None]] = {}
 """Name of a module -> preparation of its input."""
 DRIVEN: dict[str, Drive] = {}
 """Name of a module -> driver of its topology, instead of `to_the_end`."""
-IN_ANY_ORDER = {"split_by_content", "merge_sources", "cached_lookup", "distinct_visitors"}
+IN_ANY_ORDER = {
+    "split_by_content",
+    "merge_sources",
+    "cached_lookup",
+    "distinct_visitors",
+    "slow_services",
+}
 """Modules with lines from several instances or sources."""
 WITH_A_FILE = {"keep_late_data": "late"}
 """Name of a module -> folder of its files, with a command in front of their lines on the page."""
@@ -96,10 +102,15 @@ def half_a_minute_passes(tester: TopologyTester) -> None:
     tester.advance(40)
 
 
+WITH_SKETCHES = ("estimated_visitors", "slow_services", "heavy_hitters")
+
+
 @pytest.mark.parametrize("name", [each for each in PROGRAMS if each != SHARED])
 def test_a_recipe_prints_what_the_page_shows(
     name: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if name in WITH_SKETCHES:
+        pytest.importorskip("datasketches")
     PREPARED.get(name, lambda: None)()
     with TopologyTester(str(folder / f"{name}.py")) as tester:
         DRIVEN.get(name, to_the_end)(tester)

@@ -8,6 +8,7 @@ import pytest
 
 from heron_api.topology import TopologyBuilder
 from heron_core.errors import UsageError
+from heron_core.state.monoid import Monoid
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.keyedwindow import KeyedWindow
@@ -193,3 +194,66 @@ def test_interval_joins_and_their_acks() -> None:
 def test_what_cannot_be_built(wrong: Callable[[Any, Any], Any], message: str) -> None:
     with pytest.raises(StreamletError, match=message):
         wrong(*joined(Builder()))
+
+
+@pytest.mark.parametrize("is_keyed", [True, False])
+def test_partial_values_of_three_partitions_are_the_windows_of_one(is_keyed: bool) -> None:
+    def program(builder: Builder) -> None:
+        for partials in (None, 3):
+            clicks = builder.new_source(given(CLICKS[:-1])).with_event_time(time_of, lag_ms=3000)
+            windowed = (clicks.key_by(key) if is_keyed else clicks).window(Sliding(10_000, 5000))
+            windowed.aggregate(Clicks(), partials=partials).consume(nothing)
+
+    with running(program) as tester:
+        tester.run_spouts()
+        tester.finish()
+        one, merged = elements(tester, "eventwindow-1"), elements(tester, "merged-1")
+        assert len(one) == len(merged) > 5
+        assert sorted(map(repr, merged)) == sorted(map(repr, one))
+
+
+def test_an_element_is_late_at_the_partition_where_it_comes_in() -> None:
+    """The click of 3 s comes behind that of 25 s."""
+
+    def program(builder: Builder) -> None:
+        clicks = builder.new_source(given(CLICKS)).with_event_time(time_of, lag_ms=3000)
+        counts = clicks.key_by(key).window(Tumbling(10_000)).aggregate(Clicks(), partials=1)
+        counts.consume(nothing)
+        counts.late_elements().set_name("late").consume(nothing)
+
+    with running(program) as tester:
+        tester.run_spouts()
+        tester.finish()
+        assert elements(tester, "partial-1", "late") == [("b", 3000)]
+        assert sum(number for _, number in elements(tester, "merged-1")) == len(CLICKS) - 1
+
+
+class Clicks(Monoid[list[int]]):
+    """How many, in a value that changes in place."""
+
+    def zero(self) -> list[int]:
+        return [0]
+
+    def add(self, value: list[int], element: Any) -> list[int]:
+        value[0] += 1
+        return value
+
+    def merge(self, left: list[int], right: list[int]) -> list[int]:
+        left[0] += right[0]
+        return left
+
+    def estimate(self, value: list[int]) -> int:
+        return value[0]
+
+
+def test_partials_say_what_they_need() -> None:
+    clicks = Builder().new_source(given([]))
+    timed = clicks.with_event_time(time_of)
+    with pytest.raises(StreamletError, match="partials need a Monoid"):
+        timed.window(Tumbling(1000)).aggregate(Count(), partials=2)
+    with pytest.raises(StreamletError, match="partials need with_event_time"):
+        clicks.key_by(key).window(Tumbling(1000)).aggregate(Clicks(), partials=2)
+    with pytest.raises(StreamletError, match="group by the key instead"):
+        timed.window(Session(1000)).aggregate(Clicks(), partials=2)
+    with pytest.raises(StreamletError, match="a number of partitions, not 0"):
+        timed.window(Tumbling(1000)).aggregate(Clicks(), partials=0)
