@@ -46,7 +46,7 @@ class PartialStageBolt(EventStageBolt):
         self.time_runner.process(tup, self.key(tup), lambda: element, element)
 
     def fail_retained(self) -> bool:
-        """Fail the elements before the emit of their values; the remaining values can be divided."""
+        """Fail the elements before the emit of their values; the other values can be divided."""
         self.time_runner.fail_retained()
         return True
 
