@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
-FILE_ENDINGS = (".py", ".yaml", ".yml", ".sql", ".tar.gz", ".tgz", ".pex", ".tar")
+FILE_ENDINGS = (".py", ".yaml", ".yml", ".sql", ".properties", ".tar.gz", ".tgz", ".pex", ".tar")
 LOCAL = "local"
 CLUSTERS = frozenset(
     {LOCAL, "localzk", "standalone", "aurora", "kubernetes", "marathon", "mesos", "nomad",

@@ -1,7 +1,7 @@
 """From the command line's options to the file with the topology: FILE, or one of a project."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from heron_cli.options.common import note_ignored
 from heron_cli.options.source import SourceOptions
 from heron_cli.project import CONFIG_FILE, Project, project_here, project_of_file, required
 from heron_core.errors import UsageError
+from heron_core.java_properties import parse_properties
 from heron_core.records import replace
 from heron_frontends.loading.load_request import LoadRequest
 
@@ -126,14 +127,3 @@ def _properties_in(path: str) -> dict[str, str]:
             return parse_properties(file)
     except OSError as error:
         raise UsageError(f"--filter {path} cannot be read: {error.strerror}") from None
-
-
-def parse_properties(lines: Iterable[str]) -> dict[str, str]:
-    """A Java properties file: `name = value` or `name: value`; # and ! start a comment."""
-    properties: dict[str, str] = {}
-    for line in map(str.strip, lines):
-        if not line or line[0] in "#!":
-            continue
-        at = min((line.find(each) for each in "=:" if each in line), default=len(line))
-        properties[line[:at].strip()] = line[at + 1 :].strip()
-    return properties

@@ -23,6 +23,7 @@ PAGES: dict[str, str | dict[str, str]] = {
     "Coming from": {
         "Storm, Heron, streamparse": "docs/PORTING.md",
         "Trident": "docs/TRIDENT.md",
+        "Samza": "docs/SAMZA.md",
         "Storm's classes": "docs/STORM_CLASSES.md",
         "Spark": "docs/SPARK.md",
         "Systems and guarantees": "docs/MATRIX.md",

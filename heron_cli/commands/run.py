@@ -89,9 +89,9 @@ def run_command(
 ) -> int:
     """Run a topology on this machine, in the foreground, and show what it does.
 
-    FILE is a Python file, a Flux file (.yaml), a file of SQL (.sql), or an archive made by
-    `heronpy package`. Without it, the current folder's project has the topology: topologies/NAME.py
-    for -n NAME.
+    FILE is a Python file, a Flux file (.yaml), a file of SQL (.sql), a job of Samza (.properties),
+    or an archive made by `heronpy package`. Without it, the current folder's project has the
+    topology: topologies/NAME.py for -n NAME.
     ARGUMENTS are what FILE's main block finds in sys.argv[1:]; without any, the topology's name.
 
     What its components print goes to stdout; what they log, our own view and the summary to

@@ -106,10 +106,10 @@ def submit_command(
 ) -> int:
     """Start a topology in the background, and return when all its instances run.
 
-    FILE is a Python file, a Flux file (.yaml), a file of SQL (.sql), or an archive made by
-    `heronpy package`. Without it, the current folder's project has the topology: topologies/NAME.py
-    for -n NAME. The project's pre_submit and post_submit (in tasks.py or fabfile.py) are called
-    before and after.
+    FILE is a Python file, a Flux file (.yaml), a file of SQL (.sql), a job of Samza (.properties),
+    or an archive made by `heronpy package`. Without it, the current folder's project has the
+    topology: topologies/NAME.py for -n NAME. The project's pre_submit and post_submit (in tasks.py
+    or fabfile.py) are called before and after.
     ARGUMENTS are what FILE's main block finds in sys.argv[1:]; without any, the topology's name.
     With --cluster it runs where the cluster's file says, with --scheduler on the only cluster of
     that kind, else on this machine.

@@ -27,6 +27,7 @@ from heron_frontends.loading.main_block import MAIN, program_arguments, run_main
 from heron_frontends.loading.streamparse_topology import is_streamparse_topology, to_topology_spec
 from heron_frontends.loading.topology_files import (
     FLUX_ENDINGS,
+    JOB_ENDING,
     SQL_ENDING,
     checked,
     directories,
@@ -91,6 +92,7 @@ def load(request: LoadRequest) -> TopologySpec:
     put_on_search_path(paths)
     make = _from_sql if path.endswith(SQL_ENDING) else _from_python
     make = _from_flux if path.endswith(FLUX_ENDINGS) else make
+    make = _from_samza if path.endswith(JOB_ENDING) else make
     with for_drawing() if request.is_to_draw else nullcontext():
         topology = make(request, path)
     if request.is_to_run:
@@ -125,6 +127,15 @@ def _from_sql(request: LoadRequest, path: str) -> TopologySpec:
 
     with capture_submissions(request.options, request.below) as submitted:
         Runner().run(request.name or stem(path), Config(), sql_program(path))
+    return submitted[0]
+
+
+def _from_samza(request: LoadRequest, path: str) -> TopologySpec:
+    # Late: few files are a job of Samza.
+    from heronpy_compat.samza.jobs import samza_job
+
+    with capture_submissions(request.options, request.below) as submitted:
+        samza_job(path, request.name).build_and_submit()
     return submitted[0]
 
 

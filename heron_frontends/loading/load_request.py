@@ -13,7 +13,8 @@ class LoadRequest:
     """
 
     file: str
-    """A Python file, a Flux file (.yaml, .yml) or a file of SQL (.sql)."""
+    """A Python file, a Flux file (.yaml, .yml), a file of SQL (.sql) or a job of Samza
+    (.properties)."""
     name: str | None = None
     """Which topology, when the file has several; the file's own choice of a name if None."""
     search_paths: tuple[str, ...] = ()

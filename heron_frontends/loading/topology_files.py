@@ -14,6 +14,8 @@ from heron_core.errors import TopologyError, UsageError
 
 FLUX_ENDINGS = (".yaml", ".yml")
 SQL_ENDING = ".sql"
+JOB_ENDING = ".properties"
+"""Of a job of Samza."""
 _PYTHON_ENDING = ".py"
 _PROJECT_FILE = "config.json"
 _SOURCES = "src"
@@ -28,10 +30,10 @@ def checked(file: str) -> str:
         raise UsageError(f"{file} is a directory: name the Python file with the topology")
     if not os.path.exists(path):
         raise UsageError(f"{file} does not exist")
-    if not path.endswith((_PYTHON_ENDING, *FLUX_ENDINGS, SQL_ENDING)):
+    if not path.endswith((_PYTHON_ENDING, *FLUX_ENDINGS, SQL_ENDING, JOB_ENDING)):
         raise UsageError(
             f"{file} is not a Python file: its name must end with .py (or .yaml for a Flux "
-            "file, .sql for a file of SQL)"
+            "file, .sql for a file of SQL, .properties for a job of Samza)"
         )
     return path
 

@@ -123,6 +123,12 @@ class FsspecAccess:
 
 def open_file_system(url: str, key: bytes = b"") -> CheckpointFiles:
     """The store at a URL; UsageError that names what to install, or what is wrong with the URL."""
+    access, folder = reach_file_system(url)
+    return CheckpointFiles(access, folder, key)
+
+
+def reach_file_system(url: str) -> tuple[FsspecAccess, str]:
+    """The file system at a URL, and the folder; UsageError as `open_file_system`."""
     protocol = url.partition("://")[0]
     if protocol == "memory":
         raise UsageError(
@@ -142,7 +148,7 @@ def open_file_system(url: str, key: bytes = b"") -> CheckpointFiles:
         raise UsageError(f"{url!r} is not a checkpoint store: {error}") from None
     except Exception as error:
         raise UsageError(_cannot_be_reached(url, str(error))) from error
-    return CheckpointFiles(FsspecAccess(file_system), folder, key)
+    return FsspecAccess(file_system), folder
 
 
 def _cannot_be_reached(url: str, reason: str) -> str:

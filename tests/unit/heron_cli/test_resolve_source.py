@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from heron_cli.options.source import SourceOptions
-from heron_cli.resolve_source import parse_properties, resolve
+from heron_cli.resolve_source import resolve
 from heron_core.errors import UsageError
+from heron_core.java_properties import parse_properties
 
 CONFIG = {"envs": {"prod": {"options": {"a": 1}}, "beta": {}}}
 
