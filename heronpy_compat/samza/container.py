@@ -1,8 +1,8 @@
 """The container of a Samza job as a spout: reads partitions, drives tasks, commits.
 
 A job is one component of `job.container.count` instances; instance i of n has each n-th task.
-Messages of tasks are emitted on a stream for each output, with a bolt as sink. Outside of EFFECTIVELY_ONCE
-these messages are tracked, and a task commits when the sinks have acked all of them.
+Messages of tasks are emitted on a stream for each output, with a bolt as sink. Outside of
+EFFECTIVELY_ONCE these messages are tracked, and a task commits when sinks have acked all of them.
 """
 
 import asyncio
