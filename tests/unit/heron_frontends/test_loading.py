@@ -208,7 +208,7 @@ def test_files_that_cannot_be_used(write: Write, tmp_path: Path) -> None:
     )
     assert message_of(UsageError, write("notes.txt", "")) == (
         "notes.txt is not a Python file: its name must end with .py (or .yaml for a Flux file, "
-        ".sql for a file of SQL)"
+        ".sql for a file of SQL, .properties for a job of Samza)"
     )
     assert message_of(UsageError, write("a.b.py", "")) == (
         "a.b.py cannot be imported: rename the file so that only .py has a dot"
