@@ -262,6 +262,12 @@ def is_alive(node: Any | None) -> bool:
     return _runs(node) or _runs(node.get(GUARDIAN))
 
 
+def is_lost(node: Any | None) -> bool:
+    """Whether only nodes are left of a topology with this scheduler's node. Without the node the
+    topology is being submitted or removed: its existence is the first node and the last."""
+    return node is not None and not is_alive(node)
+
+
 def _runs(process: Any) -> bool:
     if not isinstance(process, dict):
         return False

@@ -14,7 +14,7 @@ from heron_cli.stored_nodes import node, of_each, packing
 from heron_cli.terminal import stdout_width
 from heron_core.state_tree import execution_path, scheduler_path
 from heron_engine.scheduler.outcomes import ended_names, outcome_of
-from heron_engine.scheduler.registration import is_alive
+from heron_engine.scheduler.registration import is_lost
 from heron_engine.scheduler.stored_outcomes import LOST, TROUBLES, stored_outcomes
 from heron_engine.scheduler.user_folder import Home
 from heron_io.state_store.protocol import StateStore
@@ -112,10 +112,11 @@ def _cut(text: str, width: int) -> str:
 
 def _summary(store: StateStore, name: str) -> dict[str, Any]:
     state, plan = node(store, execution_path(name)), packing(store, name)
-    alive = is_alive(node(store, scheduler_path(name)) or None)
     return {
         "name": name,
-        "state": state.get("state", "?") if alive else LOST,
+        "state": LOST
+        if is_lost(node(store, scheduler_path(name)) or None)
+        else state.get("state", "?"),
         "containers": len(plan.containers),
         "instances": len(plan.instances),
         "submitted": state.get("submitted_at", "?"),

@@ -20,7 +20,7 @@ from heron_core.state_tree import (
     topology_path,
 )
 from heron_core.stats import EVERY_COMPONENT
-from heron_engine.scheduler.registration import is_alive
+from heron_engine.scheduler.registration import is_lost
 from heron_io.master_client import MasterClient
 from heron_io.state_store.protocol import StateStore
 from heron_tracker.model.ended import EndedTopologies
@@ -71,7 +71,7 @@ class TrackerReader:
             scheduler=self._get(scheduler_path(name)),
             master=self._get(master_path(name)),
         )
-        snapshot = snapshot_of(name, nodes, is_alive(nodes.scheduler))
+        snapshot = snapshot_of(name, nodes, not is_lost(nodes.scheduler))
         if nodes.master is None:
             return _with_trouble(snapshot, "it has no topology master at present")
         try:

@@ -67,6 +67,7 @@ TROUBLES = (
         name="never-acks", topology="Holding", kind="unsettled", component="sink",
         cause="does not ack", remedy="self.ack(tup)", alert="HeronTuplesUnsettled", named_secs=12.0,
         why="a bolt may work on a tuple in a thread or for a service for some seconds",
+        also=frozenset({"failing"}),  # what it holds expires
     ),
     Trouble(
         name="hanging", topology="Hanging", kind="stuck", component="sink", cause="user code",
@@ -138,7 +139,7 @@ TROUBLES = (
         name="held-watermark", topology="HeldWindows", kind="watermark", component="windows",
         cause="silent source", remedy="topology.bolts.watermark.idle.ms",
         alert="HeronWatermarkWaits", named_secs=33.0,
-        why="a source that is silent for less is usual", also=frozenset({"silent"}),
+        why="a source that is silent for less is usual", also=frozenset({"silent", "failing"}),
     ),
     Trouble(
         name="late-tuples", topology="LateTuples", kind="", component="windows", cause="",
