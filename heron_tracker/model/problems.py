@@ -14,6 +14,7 @@ from heron_core.config import RAM_MAP
 from heron_core.ending_text import end_lines
 from heron_core.naming import component_of, first_of
 from heron_core.number_text import counted
+from heron_core.operations import OperationKind
 from heron_core.plans import Phase, TopologyState
 from heron_core.stats import ComponentStats, TopologyStats
 from heron_core.topology_events import EventKind, TopologyEvent
@@ -37,6 +38,10 @@ CRASHED_SECS = 300.0
 and an operator on call needs some minutes."""
 STARTING_SECS = 60.0
 """Until the first report of a process, which comes after `initialize`: a model loads in less."""
+RESTARTED_SECS = 30.0
+"""Of a container, from the request or the end of the one before."""
+RESTARTING = (OperationKind.RESTART.value, OperationKind.UPGRADE.value)
+"""Actions that restart containers."""
 IS_REPLACED = "what has ended is replaced by itself; the events say why it ended"
 NAMED_MAX = 3
 """Instances of a container that are named."""
@@ -55,7 +60,7 @@ def problems(stats: TopologyStats, at: float | None = None) -> tuple[TrackerProb
     """All problems, the worst first. `at`: the time, in seconds since 1970; without a time,
     recent ends are left out."""
     unsorted = (
-        *_cannot_start(stats), *_down(stats), *_stuck(stats), *_restoring(stats),
+        *_cannot_start(stats), *_down(stats, at), *_stuck(stats), *_restoring(stats),
         *_crashed(stats, at), *slow(stats), *memory(stats), *unsettled(stats), *_failing(stats),
         *_checkpoints(stats), *_lost(stats),
         *silence(stats), *unseen_metrics(stats),
@@ -119,7 +124,7 @@ def _cannot_start(stats: TopologyStats) -> Iterator[TrackerProblem]:
         )
 
 
-def _down(stats: TopologyStats) -> Iterator[TrackerProblem]:
+def _down(stats: TopologyStats, at: float | None) -> Iterator[TrackerProblem]:
     """Instances of a running topology without recent reports."""
     is_over = stats.state not in (TopologyState.RUNNING, TopologyState.PAUSED)
     if is_over or stats.phase != Phase.RUNNING or not stats.epoch:
@@ -127,10 +132,11 @@ def _down(stats: TopologyStats) -> Iterator[TrackerProblem]:
     yield from _late_to_start(stats)
     yield from _not_running(stats)
     starting = Counter(map(component_of, stats.starting))
+    lost = sorted(set(stats.containers_expected) - set(stats.containers))
+    is_restarted = _is_restarted(stats, at)
     for name, component in stats.components.items():
         missing = component.instances - component.up - starting[name]
-        if missing > 0:
-            lost = sorted(set(stats.containers_expected) - set(stats.containers))
+        if missing > 0 and not (lost and is_restarted):
             where = f" (containers without a word: {_listed(lost)})" if lost else ""
             yield TrackerProblem(
                 kind=ProblemKind.DOWN,
@@ -140,6 +146,19 @@ def _down(stats: TopologyStats) -> Iterator[TrackerProblem]:
                 cause="container" if lost else "instance",
                 weight=missing / component.instances,
             )
+
+
+def _is_restarted(stats: TopologyStats, at: float | None) -> bool:
+    """Whether containers are silent because of a request: each restarted one prolongs the time."""
+    since = math.inf if at is None else at - RESTARTED_SECS
+    return any(
+        event.at >= since
+        and (
+            event.kind == EventKind.RESTART
+            or (event.kind == EventKind.ACTION and event.what.startswith(RESTARTING))
+        )
+        for event in stats.events
+    )
 
 
 def _late_to_start(stats: TopologyStats) -> Iterator[TrackerProblem]:

@@ -8,8 +8,10 @@ import json
 import os
 from typing import Any
 
+import psutil
 import pytest
 
+from tests.drill.drill import BUSY_LOAD
 from tests.drill.drilled_topology import SUBMIT_SECS
 from tests.process.conftest import place, usual_signals
 from tests.process.process_support import TOPOLOGIES, Place
@@ -21,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 LOOK_SECS = 10
-RIGHT = {
+RIGHT: dict[str, set[int]] = {
     "Sleeping": {4},
     "HalfBusy": {1},
     "HotKey": {2},
@@ -29,7 +31,8 @@ RIGHT = {
     "Batching": {3},
     "Calculating": {1, 2, 3, 4},
 }
-"""Topology -> right numbers of instances of its bolt."""
+"""Topology -> right numbers of instances of its bolt; on a busy machine the spouts are slower, and
+one instance less or more is right."""
 SLEEPING_CPU_MAX = 0.3
 CALCULATING_CPU_MIN = 0.7
 """Cores per second of work, without waits for a core."""
@@ -58,7 +61,9 @@ def test_real_loads_get_the_advice_of_their_models(place: Place) -> None:
     for name, row in found.items():
         print(name, row["instances"], "->", row["wanted"], f"cpu {row['cpu']:.2f}", row["because"])
     wanted = {name: row["wanted"] for name, row in found.items()}
-    assert all(number in RIGHT[name] for name, number in wanted.items()), wanted
+    slack = 0 if psutil.getloadavg()[0] <= BUSY_LOAD else 1
+    for name, number in wanted.items():
+        assert min(abs(number - right) for right in RIGHT[name]) <= slack, wanted
     assert "key 'hot' is" in found["HotKey"]["because"]
     assert max(found[name]["cpu"] for name in RIGHT if name != "Calculating") < SLEEPING_CPU_MAX
     assert found["Calculating"]["cpu"] > CALCULATING_CPU_MIN

@@ -18,7 +18,14 @@ from heron_core.stats import (
     TopologyStats,
 )
 from heron_core.topology_events import TopologyEvent
-from heron_tracker.model.problems import CRASHED_SECS, STARTING_SECS, over, problems, summary
+from heron_tracker.model.problems import (
+    CRASHED_SECS,
+    RESTARTED_SECS,
+    STARTING_SECS,
+    over,
+    problems,
+    summary,
+)
 from heron_tracker.model.silence import BLOCKED_SECS, SILENT_SECS
 from heron_tracker.model.slow_problems import UNNAMED_SECS, instances_needed
 from heron_tracker.model.tracker_problem import ProblemKind, ends_of, label
@@ -202,6 +209,23 @@ def test_a_container_that_is_gone_is_down_until_it_is_back() -> None:
     )
     assert problems(stats({"count": {"up": 0}}, phase="ended", state="ENDED")) == ()
     assert problems(stats({"count": {"up": 0}}, epoch=0)) == (), "it is still starting"
+
+
+@pytest.mark.parametrize(
+    ("kind", "what", "found"),
+    [
+        ("action", "restart, containers 2", []),
+        ("restart", "stream manager 2 ended in order", []),
+        ("action", "deactivate", ["down"]),
+    ],
+)
+def test_a_container_that_a_user_restarts_is_not_down(
+    kind: str, what: str, found: list[str]
+) -> None:
+    event = TopologyEvent(at=100.0, kind=kind, what=what)
+    silent = stats({"count": {"up": 0}}, containers=(1,), events=(event,))
+    assert [each.kind for each in problems(silent, 100.0 + RESTARTED_SECS)] == found
+    assert [each.kind for each in problems(silent, 101.0 + RESTARTED_SECS)] == ["down"]
 
 
 def test_an_instance_that_starts_is_not_down() -> None:
