@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from heron_core.errors import HeronError
+from heron_core.operations import Way
 from heron_core.version import version_of_heronpy
 from heron_tracker.access_log import AccessLog, LoggedRequest
 from heron_tracker.auth.access import (
@@ -30,16 +31,20 @@ from heron_tracker.auth.access import (
     caller_of_token,
     needs_login,
     refusal,
+    topology_acted_on,
 )
 from heron_tracker.auth.login import login_router
 from heron_tracker.auth.sessions import Sessions
+from heron_tracker.auth.topology_access import VISITOR, Visitor
 from heron_tracker.envelope import BadRequest, encoded, failure, status_of, storm_failure
 from heron_tracker.heron_api.routes import EnvelopeResponse, heron_router, metrics_router
 from heron_tracker.log_level_routes import log_level_router
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.operator_routes import operator_router
 from heron_tracker.options import TrackerOptions
 from heron_tracker.pages.mounting import CLOSE_POLICY, WithPages
 from heron_tracker.query_routes import query_router
+from heron_tracker.rights import RefusalEvents, by_rights
 from heron_tracker.sample_routes import sample_router
 from heron_tracker.service import Service
 from heron_tracker.storm_api.routes import PREFIX, problems_router, storm_router
@@ -79,13 +84,21 @@ def application(service: Service, options: TrackerOptions) -> Application:
     if needs_login(options):
         app.include_router(_logins(options, identify, issuer, sessions))
 
-    def refused_action(headers: Mapping[str, str]) -> str:
+    refusals = RefusalEvents(service.ask_master)
+
+    def refused_action(headers: Mapping[str, str], topology: str) -> str:
         given = as_from_a_page(headers)
         refused = refusal("POST", "/", given, options, caller_of("/", given, options, identify))
+        snapshot, visitor = service.known(topology), VISITOR.get()
+        if snapshot is not None and visitor is not None:
+            refused = by_rights(refused, snapshot, visitor)
+            if refused is not None and refused.status == 403:
+                refusals.tell(snapshot.name, "an action of a page", visitor, Way.PAGE)
         return "" if refused is None else refused.text
 
     log = AccessLog(options.access_log)
-    return Guard(WithPages(app, service, refused_action), options, identify, log)
+    pages = WithPages(app, service, refused_action)
+    return Guard(pages, options, identify, log, service.known, refusals)
 
 
 def _logins(
@@ -162,9 +175,18 @@ class Guard:
     """Rejects unauthorised requests before reading their bodies, and logs each request."""
 
     def __init__(
-        self, app: Application, options: TrackerOptions, identify: Identify, log: AccessLog
+        self,
+        app: Application,
+        options: TrackerOptions,
+        identify: Identify,
+        log: AccessLog,
+        known: Callable[[str], TopologySnapshot | None],
+        refusals: RefusalEvents,
     ) -> None:
+        """`known`: topology by name or id, or None."""
         self._app = app
+        self._known = known
+        self._refusals = refusals
         self._log = log
         self._options = options
         self._identify = identify
@@ -183,9 +205,11 @@ class Guard:
         caller = await self._caller(scope["path"], headers)
         state[CALLER] = caller
         logged = LoggedRequest.of(scope, caller, began)
+        visitor = VISITOR.set(_visitor(scope, caller))
         try:
             await self._answer(scope, headers, receive, self._log.watched(logged, send), caller)
         finally:
+            VISITOR.reset(visitor)
             self._log.write(logged)
 
     async def _answer(
@@ -199,6 +223,7 @@ class Guard:
         began = scope["state"]["began"]
         method, path = scope.get("method", WEBSOCKET), scope["path"]
         refused = refusal(method, path, headers, self._options, caller)
+        refused = self._by_rights(refused, method, path, scope.get("query_string", b""))
         if refused is None:
             await self._app(
                 scope, _Limited(receive, body_bytes_max(method, path)), _timed(send, began)
@@ -207,6 +232,19 @@ class Guard:
             await send({"type": "websocket.close", "code": CLOSE_POLICY, "reason": refused.text})
         else:
             await self._refuse(refused, scope, receive, send, began)
+
+    def _by_rights(
+        self, refused: Refusal | None, method: str, path: str, query: bytes
+    ) -> Refusal | None:
+        """Apply the rights of the topology to an action; a refusal is an event."""
+        name, visitor = topology_acted_on(method, path, query.decode("latin-1")), VISITOR.get()
+        snapshot = self._known(name) if name is not None else None
+        if snapshot is None or visitor is None:
+            return refused
+        refused = by_rights(refused, snapshot, visitor)
+        if refused is not None and refused.status == 403:
+            self._refusals.tell(snapshot.name, f"{method} {path}", visitor, Way.REST)
+        return refused
 
     async def _caller(self, path: str, headers: Mapping[str, str]) -> Caller | None:
         """In a thread where an issuer may have to be asked."""
@@ -231,6 +269,15 @@ class Guard:
             return LOGIN
         query = scope["query_string"].decode("latin-1")
         return f"{LOGIN_AT_ISSUER}?{urlencode({'page': scope['path'] + '?' * bool(query) + query})}"
+
+
+def _visitor(scope: Scope, caller: Caller | None) -> Visitor | None:
+    """The other end of the connection; None for an unknown credential."""
+    if caller is None:
+        return None
+    host, port = scope.get("client") or ("", 0)
+    server = scope.get("server") or ("", None)
+    return Visitor(caller, str(host), int(port), server[1])
 
 
 def _timed(send: Send, began: float) -> Send:

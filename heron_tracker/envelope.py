@@ -27,6 +27,10 @@ class BadRequest(HeronError):
     """The arguments make no sense: answered 400."""
 
 
+class Forbidden(HeronError):
+    """The client has no right on the topology: status 403."""
+
+
 class Unavailable(HeronError):
     """The object exists but is temporarily unavailable: status 503."""
 
@@ -34,6 +38,7 @@ class Unavailable(HeronError):
 STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
     (NotFound, 404),
     (BadRequest, 400),
+    (Forbidden, 403),
     (Unavailable, 503),
     (StateStoreError, 503),
     (TooManyQueries, 429),

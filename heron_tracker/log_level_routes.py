@@ -20,6 +20,7 @@ from heron_tracker.envelope import BadRequest, Unavailable, encoded
 from heron_tracker.heron_api.routes import enveloped
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.requesters import client_of
+from heron_tracker.rights import check_may_operate
 from heron_tracker.service import Service
 
 Name = Annotated[str, Path(max_length=1000)]
@@ -39,6 +40,7 @@ def change(
     service: Service, request: Request, snapshot: TopologySnapshot, arguments: Mapping[str, Any]
 ) -> str:
     """Change one level; the change in words. HeronError for a wrong argument."""
+    check_may_operate(snapshot)
     if service.ask_master is None:
         raise Unavailable(f"the topology master of {snapshot.name} cannot be asked")
     requester = to_json(client_of(request, Way.REST))

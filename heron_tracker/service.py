@@ -25,6 +25,7 @@ from heron_tracker.model.problems import summary
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.model.tracker_problem import ProblemCause
 from heron_tracker.profiling import Profilers
+from heron_tracker.rights import check_may_operate, check_visible, is_visible
 
 AskMaster = Callable[[str, str, dict[str, Any]], dict[str, Any]]
 """Topology, command and arguments -> the master's answer; HeronError if rejected."""
@@ -65,7 +66,8 @@ class Service:
         return [
             snapshot
             for snapshot in self.collector.snapshots()
-            if (not clusters or snapshot.cluster in clusters)
+            if is_visible(snapshot)
+            and (not clusters or snapshot.cluster in clusters)
             and (not environs or snapshot.environ in environs)
             and (not role or snapshot.role == role)
             and (not names or snapshot.name in names)
@@ -87,7 +89,7 @@ class Service:
                 given, (snapshot.cluster, snapshot.environ, snapshot.role), strict=True
             )
         ):
-            return snapshot
+            return check_visible(snapshot)
         where = "".join(f" in {wanted!r:.100}" for wanted in given if wanted)
         names = [snapshot.name for snapshot in self.collector.snapshots()]
         # What is asked for in another cluster may be there: its name is not a misspelt one.
@@ -102,6 +104,13 @@ class Service:
         names = [each.name for each in self.collector.snapshots()]
         known = choices("running", topology_id, names)
         raise NotFound(f"no topology with the id {topology_id!r:.200} is running: {known:.500}")
+
+    def known(self, name: str) -> TopologySnapshot | None:
+        """The topology with this name or Storm's id, also without rights; None if unknown."""
+        for snapshot in self.collector.snapshots():
+            if name in (snapshot.id, snapshot.name):
+                return snapshot
+        return None
 
     def with_stats(self, snapshot: TopologySnapshot) -> TopologySnapshot:
         """Itself; Unavailable, with the reason, if its master has not answered lately."""
@@ -182,7 +191,7 @@ class Service:
     def sample(self, topology: str, wanted: WantedSample) -> list[dict[str, Any]]:
         """The next tuples of a component's stream, on arrival or after a timeout; HeronError for
         an unknown stream."""
-        snapshot, ask = self.topology(topology), self.ask_master
+        snapshot, ask = check_may_operate(self.topology(topology)), self.ask_master
         if ask is None:
             raise Unavailable(f"the topology master of {snapshot.name} cannot be asked")
         if not _free_samples.acquire(blocking=False):
@@ -217,6 +226,7 @@ class Service:
         asked_by: Requester,
     ) -> int:
         """Leave a client's request of an operation; its number."""
+        check_may_operate(snapshot)
         return actions.ask(self.store, snapshot, kind, arguments, asked_by)
 
 

@@ -25,6 +25,7 @@ SUBJECTS = (
     keys_of_containers.CONTAINERS,
     keys_of_runs.PROCESSES,
     keys_of_changes.CHANGES,
+    keys_of_runs.ACCESS,
     keys_of_runs.OBSERVATION,
 )
 """In the order of the reference."""

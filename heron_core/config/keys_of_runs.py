@@ -175,6 +175,28 @@ JAVA_RECIPE = PROCESSES.add(Key(
 ))
 
 
+ACCESS = Subject("Rights on the topology")
+TOPOLOGY_USERS = ACCESS.add(Key(
+    "topology.users", r.names, None,
+    "users who may see the topology and act on it by `heronpy ui`, besides its submitter and the"
+    " operators of the service (Storm)",
+    without="with none of the four keys: the rights of the service",
+    see="UI.md#rights-on-one-topology",
+))
+TOPOLOGY_GROUPS = ACCESS.add(Key(
+    "topology.groups", r.names, None, "groups with the same rights",
+    see="UI.md#rights-on-one-topology",
+))
+TOPOLOGY_READONLY_USERS = ACCESS.add(Key(
+    "topology.readonly.users", r.names, None, "users who may see the topology, and not act on it",
+    see="UI.md#rights-on-one-topology",
+))
+TOPOLOGY_READONLY_GROUPS = ACCESS.add(Key(
+    "topology.readonly.groups", r.names, None, "groups with the same rights",
+    see="UI.md#rights-on-one-topology",
+))
+
+
 OBSERVATION = Subject("Logs, metrics, traces")
 TOPOLOGY_NAME = OBSERVATION.add(Key(
     "topology.name", r.text, None, "the topology's name (written by heronpy)",

@@ -202,6 +202,16 @@ def options(config: Mapping[str, Any], key: str) -> list[str]:
     return value.split() if isinstance(value, str) else texts(config, key)
 
 
+def names(config: Mapping[str, Any], key: str) -> list[str]:
+    """The value of `key`, names: a list, or a text with commas between them."""
+    value = config[key]
+    found = value.split(",") if isinstance(value, str) else texts(config, key)
+    stripped = [name.strip() for name in found]
+    if not all(stripped):
+        raise TopologyError(f"{key} must be a list of names, not {shown(value)}")
+    return stripped
+
+
 def variables(config: Mapping[str, Any], key: str) -> dict[str, str]:
     """The value of `key`, environment variables; empty where it says nothing."""
     mapping = config.get(key) or {}

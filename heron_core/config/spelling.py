@@ -25,15 +25,15 @@ _IDLE = """
     container.max.cpu.hint container.max.disk.hint
     container.max.ram.hint error.throttle.interval.secs event.logger.register
     executor.overflow.limit executor.receive.buffer.size executor.send.buffer.size
-    exhibitor.enable fall.back.on.java.serialization groups isolate.machines kryo.decorators
+    exhibitor.enable fall.back.on.java.serialization isolate.machines kryo.decorators
     kryo.factory kryo.register max.error.report.per.interval
     metrics.aggregate.metric.evict.secs metrics.consumer.register multilang.log.handler
-    optimize priority producer.batch.size project.name python.path readonly.groups readonly.users
+    optimize priority producer.batch.size project.name python.path
     receiver.buffer.size remote.debugging.enable serialized.message.size.metrics
     skip.missing.kryo.registrations sleep.spout.wait.strategy.time.ms spread.components
     stats.sample.rate submitter.principal submitter.user team.email team.environment
     team.name testing.always.try.serialize timer.events
-    tuple.serializer users version worker.childopts worker.gc.childopts
+    tuple.serializer version worker.childopts worker.gc.childopts
     worker.logwriter.childopts worker.max.heap.size.mb worker.metrics
     worker.receiver.thread.count worker.shared.thread.pool.size worker.timeout.secs
 """

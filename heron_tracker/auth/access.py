@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
+from urllib.parse import parse_qs
 
 from heron_core.errors import UsageError
 from heron_core.loopback import host_of, is_loopback
@@ -24,6 +25,9 @@ from heron_tracker.options import (
 )
 
 READING = frozenset({"GET", "HEAD"})
+OF_TOPOLOGY = re.compile(r"/api/v1/topology/([^/]+)/|/api/topologies/([^/]+)/")
+"""Paths of actions on one topology, with its name or id."""
+SAMPLE_PATH = "/api/sample"
 CHANGING = re.compile(r"/api/v1/topology/[^/]*/profiling/(start|stop|dumpprofile)/")
 """What is read by its method, as Storm has it, and yet does something."""
 SUBMIT_PATH = "/api/topologies"
@@ -62,6 +66,8 @@ class Caller:
     user: str
     """The issuer's name of a user, or which of the service's tokens it is; empty where a request
     needs no login."""
+    groups: frozenset[str] = frozenset()
+    """Of the user, by the claim `groups` and the claims that give roles."""
 
 
 ANYBODY = Caller(Role.OPERATOR, "")
@@ -70,7 +76,10 @@ OPERATOR_TOKEN, READER_TOKEN = "operator-token", "reader-token"
 """Users of the service's two tokens, which name no person."""
 USER_CLAIMS = ("preferred_username", "email", "sub")
 """Of a signed token, the first of them that it has is the user."""
+GROUPS_CLAIM = "groups"
 USER_CHARACTERS_MAX = 200
+
+READ_ONLY = "this token has read-only access: an operator's token is needed"
 
 Identify = Callable[[str], Caller | None]
 """What a credential comes to; None for one of nobody."""
@@ -134,11 +143,20 @@ def caller_of_claims(claims: Mapping[str, Any], options: OpenIdOptions) -> Calle
     """The user that the issuer says this of, and the user's role; None for one without a role."""
     user = next((str(claims[each]) for each in USER_CLAIMS if claims.get(each)), "")
     user = user[:USER_CHARACTERS_MAX]
+    groups = _groups(claims, options)
     if _has(claims, options.operator):
-        return Caller(Role.OPERATOR, user)
+        return Caller(Role.OPERATOR, user, groups)
     if options.reader is None or _has(claims, options.reader):
-        return Caller(Role.READER, user)
+        return Caller(Role.READER, user, groups)
     return None
+
+
+def _groups(claims: Mapping[str, Any], options: OpenIdOptions) -> frozenset[str]:
+    """Texts of the claims with groups."""
+    names = {GROUPS_CLAIM, *(role[0] for role in (options.operator, options.reader) if role)}
+    values = [claims.get(name) for name in names]
+    listed = [value if isinstance(value, list) else [value] for value in values]
+    return frozenset(text for texts in listed for text in texts if isinstance(text, str))
 
 
 def _has(claims: Mapping[str, Any], wanted: tuple[str, str] | None) -> bool:
@@ -215,8 +233,18 @@ def refusal(
         return Refusal(403, "another site's page may change nothing here")
     is_operator = caller is not None and caller.role is Role.OPERATOR
     if not is_operator and method != WEBSOCKET:
-        return Refusal(403, "this token has read-only access: an operator's token is needed")
+        return Refusal(403, READ_ONLY)
     return None
+
+
+def topology_acted_on(method: str, path: str, query: str) -> str | None:
+    """The topology, by name or id, on which a request acts; None for another request."""
+    if method == WEBSOCKET or (method in READING and not CHANGING.match(path)):
+        return None
+    if path == SAMPLE_PATH:
+        return parse_qs(query).get("topology", [None])[0]
+    match = OF_TOPOLOGY.match(path)
+    return None if match is None else match[1] or match[2]
 
 
 def _is_of_another_site(headers: Mapping[str, str]) -> bool:

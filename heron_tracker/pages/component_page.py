@@ -54,7 +54,7 @@ def component_page(
         heading("Tuples per second in the last hour")
         rates = Chart("svg")
         heading("A sample of its tuples")
-        SamplePanel(service, topology, name, lambda: refused(request.headers))
+        SamplePanel(service, topology, name, lambda: refused(request.headers, topology))
 
     recent = RecentPoints(service)
 

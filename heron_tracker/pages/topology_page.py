@@ -45,7 +45,7 @@ def topology_page(
         summary = SummaryList()
         cards = Cards(names_topology=False)
         reader = client_of(request, Way.PAGE)
-        actions = ActionsPanel(service, name, lambda: refused(request.headers), reader)
+        actions = ActionsPanel(service, name, lambda: refused(request.headers, name), reader)
         graph = GraphPanel(name)
         heading("Components")
         components = LiveTable(COMPONENTS, "No numbers have come yet", "Components")

@@ -65,7 +65,7 @@ async def _visit(asked: Asked) -> None:
         row = instance(4, capacity=0.5, **busy)
         asked.history.record(snapshot(stats()).id, [row], NOW - 60 + 10 * at)
     async with user_simulation(lambda: None) as user:
-        add_pages(asked.service, lambda headers: "only operators")
+        add_pages(asked.service, lambda headers, topology: "only operators")
         await user.open("/")
         await user.should_see("bottleneck", retries=RETRIES)
         await user.should_see(kind=ui.table, retries=RETRIES)
