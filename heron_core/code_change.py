@@ -17,10 +17,10 @@ from heron_core.topology import ComponentSpec, InputSpec, TopologySpec
 
 
 class CodeChange(Struct, frozen=True):
-    """What is to be done, by the names of components."""
+    """The changes of a topology, by the names of components."""
 
     topology: TopologySpec
-    """As it is afterwards."""
+    """The topology after the change."""
     replaced: tuple[str, ...]
     """Components with a changed definition."""
     rewired: tuple[str, ...]
@@ -29,11 +29,11 @@ class CodeChange(Struct, frozen=True):
     removed: tuple[str, ...]
     unchanged: tuple[str, ...]
     notes: tuple[str, ...]
-    """What a person is to know: a line each."""
+    """Notes for a person, one line each."""
 
     @property
     def is_nothing(self) -> bool:
-        """Whether all may go on as it is."""
+        """Whether the change leaves all components as they are."""
         return not (self.replaced or self.rewired or self.added or self.removed)
 
     @property
@@ -58,8 +58,8 @@ def changed_code(
     instances: Mapping[str, int],
     allow_non_restored: bool = False,
 ) -> CodeChange:
-    """How a topology comes from its code to that of `loaded`, whose components have so many
-    `instances` now. TopologyError or UsageError saying what cannot be."""
+    """The change from a running topology to the code of `loaded`; `instances` has the present
+    number of instances of each component. TopologyError or UsageError for an impossible change."""
     before, after = running.by_name, loaded.by_name
     removed = tuple(name for name in before if name not in after)
     _check_kinds(before, after)
@@ -100,7 +100,7 @@ def is_another(before: ComponentSpec, after: ComponentSpec) -> bool:
 
 
 def _read_by(topology: TopologySpec, component: str) -> dict[str, list[InputSpec]]:
-    """reader -> how it reads the streams of a component."""
+    """reader -> its inputs that are streams of a component."""
     return {
         each.name: own_inputs
         for each in topology.components
@@ -130,7 +130,7 @@ def _dropped(topology: str, removed: Iterable[ComponentSpec], allowed: bool) -> 
 
 
 def _check_not_edited(running: TopologySpec, loaded: TopologySpec, replaced: Iterable[str]) -> None:
-    """Files of running code must not change: a restarted process loads them again."""
+    """Raise if files of running code have changed: a restarted process would load these again."""
     if running.main_file != loaded.main_file:
         return
     for name in replaced:

@@ -6,7 +6,7 @@ No walk is recursive: a chain of components may be long.
 from collections.abc import Callable, Iterable, Mapping, Set
 
 Feeders = Mapping[str, Set[str]]
-"""node -> its predecessors, all of them nodes as well."""
+"""node -> predecessors, each of them a node as well."""
 
 
 def reachable(start: str, following: Callable[[str], Iterable[str]]) -> frozenset[str]:
@@ -51,8 +51,8 @@ def external_feeders(feeders: Feeders) -> dict[str, frozenset[str]]:
 
 
 def levels(feeders: Feeders, least: Mapping[str, int] | None = None) -> dict[str, int]:
-    """node -> length of the longest path to it, with a cycle as one node; `least`: minimum level
-    of a node."""
+    """node -> length of the longest path to the node, with a cycle as one node; `least` has the
+    minimum level of some nodes."""
     known, external = least or {}, external_feeders(feeders)
     level: dict[str, int] = {}
     while left := [name for name in feeders if name not in level]:

@@ -31,8 +31,8 @@ from heron_core.algorithms.user_metrics import are_user_metrics
 from heron_core.errors import ProtocolError
 
 NUMBER_MAX = 1 << 50
-"""Nothing is counted so far in 35 years at a million a second, and sums of thousands of such
-numbers still fit into the 64 bits of a message."""
+"""Largest number. No count comes near in 35 years at a million a second, and sums of thousands of
+such numbers still fit into the 64 bits of a message."""
 SETTLES_LATER = float(NUMBER_MAX)
 """`settle_secs_max` of bolts whose tuples wait for the end of a window, or for a call that the
 class says may come later."""
@@ -41,7 +41,7 @@ BUCKET_MAX = 400
 
 Count = Annotated[int, Meta(ge=0, le=NUMBER_MAX)]
 Amount = Annotated[float, Meta(ge=0, le=NUMBER_MAX)]
-"""Not a number is refused: it is neither above nor below a limit."""
+"""A number of a report; "not a number" is refused, which is neither above nor below a limit."""
 Bucket = Annotated[int, Meta(ge=0, le=BUCKET_MAX)]
 
 
@@ -49,39 +49,41 @@ class MeasureKind(Enum):
     """How a number moves."""
 
     COUNTER = "counter"
-    """It only grows while its process lives."""
+    """The number only grows while its process lives."""
     NET = "net count"
-    """What still holds of what was counted: it falls when a restore or a replay takes some back."""
+    """The count less the part taken back: the number falls when a restore or a replay takes some
+    back."""
     LEVEL = "level"
 
 
 class Summed(Enum):
-    """What a component's number is, of those of its instances."""
+    """How the number of a component derives from those of its instances."""
 
     EVER = "sum, ended processes included"
     HISTORY = "sum, ended processes included; what a restore has undone is taken back"
-    """In a topology that takes checkpoints: of what happened, not of the work done."""
+    """In a topology that takes checkpoints: the number of the events that count, not of the work
+    done."""
     NOW = "sum"
     MOST = "highest"
     ALONE = "none"
-    """Only instances have it."""
+    """Only instances have the number."""
 
 
 class Measure(Struct, frozen=True):
-    """What a number is; it stands in the annotation of the number's field."""
+    """Properties of a number, given in the annotation of the number's field."""
 
     what: str
-    """One line, the help of its series, without the full stop."""
+    """One line, the help of the number's series, without the full stop."""
     kind: MeasureKind
     summed: Summed
     heron: str = ""
-    """Its name in Heron's tracker and in the history; empty: it is in neither."""
+    """Name in Heron's tracker and in the history; empty: the number is in neither."""
     metric: str = ""
-    """Its name in OpenMetrics behind `heron_instance_`, and behind `heron_component_` if it is one
-    that a component sums over all processes; without the suffix of counters. Empty: it has no
-    series there."""
+    """Name in OpenMetrics behind `heron_instance_`, and behind `heron_component_` if a component
+    sums the number over all processes; without the suffix of counters. Empty: there is no such
+    series."""
     more: str = ""
-    """What docs/METRICS.md says besides."""
+    """Further text for docs/METRICS.md."""
 
 
 def counter(what: str, *, summed: Summed = Summed.EVER, **names: str) -> Measure:
@@ -91,7 +93,7 @@ def counter(what: str, *, summed: Summed = Summed.EVER, **names: str) -> Measure
 
 def net_count(what: str, *, summed: Summed = Summed.HISTORY, **names: str) -> Measure:
     """A number that grows, and falls when some of it is taken back: no counter of OpenMetrics',
-    whose readers take a fall for a process that starts again, and add all of it again."""
+    whose readers take a fall for a process that starts again, and add the whole number again."""
     return Measure(what, MeasureKind.NET, summed, **names)
 
 
@@ -101,7 +103,7 @@ def level(what: str, *, summed: Summed = Summed.ALONE, **names: str) -> Measure:
 
 
 class SummedNumbers(Struct, frozen=True, kw_only=True):
-    """Numbers of an instance that its component has, too."""
+    """Numbers of an instance that its component has as well."""
 
     executed: Annotated[Count, counter(
         "Tuples executed, or calls of next_tuple", heron="__execute-count",
@@ -177,7 +179,7 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
 
 
 class InstanceNumbers(SummedNumbers, frozen=True, kw_only=True):
-    """Numbers of an instance alone, and what user code has registered."""
+    """Numbers of an instance alone, and the metrics of user code."""
 
     stuck_secs: Annotated[Amount, level(
         "Seconds in the current call of user code, if too long; else 0",
@@ -204,24 +206,24 @@ class InstanceNumbers(SummedNumbers, frozen=True, kw_only=True):
         more="because 1,024 reports waited for its stream manager",
     )] = 0  # fmt: skip
     settle_secs_max: Amount = 0.0
-    """Of a bolt: for how long it may keep a tuple before it acks or fails it, by its design: until
-    a tick, or for ever (SETTLES_LATER) if it has windows."""
+    """Of a bolt: longest time by design between the arrival of a tuple and its ack or fail: until a
+    tick, or for ever (SETTLES_LATER) if the bolt has windows."""
     fixed_state: bool = False
-    """Whether it keeps state that belongs to this instance and cannot be divided: Heron's put()."""
+    """Whether the instance keeps state that belongs to it and cannot be divided: Heron's put()."""
     user: Mapping[str, Any]
     """Metrics that user code registered, in their last time bucket: name -> value, or key ->
     value."""
     user_totals: Mapping[str, Any] = field(default_factory=dict)
-    """Those of them that count, since the start."""
+    """The counters among these metrics, since the start."""
 
 
 class Distribution(Struct, frozen=True):
-    """One kind of duration: the sum in seconds, of how many, and the histogram of a sample."""
+    """One kind of duration: sum in seconds, number of durations, and histogram of a sample."""
 
     total_secs: Amount = 0.0
     number: Count = 0
     histogram: dict[Bucket, Count] = field(default_factory=dict)
-    """heron_core.algorithms.histogram: bucket -> durations in it."""
+    """heron_core.algorithms.histogram: bucket -> durations in the bucket."""
 
     def joined(self, other: "Distribution") -> "Distribution":
         """Both together."""
@@ -233,16 +235,16 @@ class Distribution(Struct, frozen=True):
 
 
 class InstanceReport(InstanceNumbers, frozen=True, kw_only=True):
-    """All that an instance says of itself, since its process began."""
+    """All numbers of an instance since its process began."""
 
     emitted_by_stream: Mapping[str, Count] = field(name="emitted")
     """Stream -> tuples emitted."""
     executed_by_input: Mapping[str, Count] = field(name="inputs", default_factory=dict)
-    """Of a bolt: COMPONENT/STREAM -> its part of `executed`."""
+    """Of a bolt: COMPONENT/STREAM -> the input's part of `executed`."""
     unsaved_attributes: tuple[str, ...] = ()
     """Their names."""
     forgotten_by_attribute: Mapping[str, Count] = field(default_factory=dict)
-    """Name -> its part of `forgotten`."""
+    """Name -> the attribute's part of `forgotten`."""
     sent: Count = 0
     """Deliveries to other instances."""
     processed: Count = 0
@@ -256,26 +258,26 @@ class InstanceReport(InstanceNumbers, frozen=True, kw_only=True):
     """The newest traceback of user code."""
     finished: bool
     clock: ClockState | None = None
-    """None without event time."""
+    """Clock of event time; None without event time."""
     tuple_counts: Mapping[str, Amount] = field(default_factory=dict)
-    """What metrics of user code count of tuples, each once: name -> total, which falls when a
-    restore undoes some."""
+    """Counts of tuples by metrics of user code, each tuple once: name -> total, which falls when a
+    restore undoes some of it."""
     hot_keys: Mapping[str, Any] | None = None
-    """A sample of frequent keys of its input (heron_core.algorithms.hot_keys)."""
+    """A sample of frequent keys of the instance's input (heron_core.algorithms.hot_keys)."""
     at: Amount
-    """When it was made, by the instance's clock."""
+    """Time of the report by the instance's clock."""
     incarnation: int
     pid: int
 
 
 NUMBERS: tuple[str, ...] = SummedNumbers.__struct_fields__
-"""What a process keeps a counter of (heron_instance.runtime.metrics)."""
+"""Numbers of which a process keeps counters (heron_instance.runtime.metrics)."""
 DISTRIBUTIONS: Mapping[str, str] = {
     "execute": "One call of the component",
     "process": "From a tuple's arrival at a bolt until the bolt acks it",
     "complete": "From a spout's emit until the tuple's tree is acked",
 }
-"""Fields of a report: what is measured of an instance's tuples."""
+"""Fields of a report with durations of an instance's tuples, and their descriptions."""
 
 EMPTY = Distribution()
 _ZEROS: dict[str, Any] = {**dict.fromkeys(NUMBERS, 0), **dict.fromkeys(DISTRIBUTIONS, EMPTY)}
@@ -292,7 +294,7 @@ _RENAMED = tuple(
     )
     if name != key
 )
-"""Fields whose names on the wire are others."""
+"""Fields that have other names on the wire."""
 _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "user": are_user_metrics,
     "user_totals": are_user_metrics,
@@ -303,7 +305,7 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
 
 
 def to_wire(report: InstanceReport) -> dict[str, Any]:
-    """A report as it travels: plain values, under the names of the protocol."""
+    """Plain values of a report for the wire, under the names of the protocol."""
     data = asdict(report)
     for name, key in _RENAMED:
         data[key] = data.pop(name)
@@ -313,8 +315,8 @@ def to_wire(report: InstanceReport) -> dict[str, Any]:
 
 
 def report_of(data: Mapping[str, Any]) -> InstanceReport:
-    """The inverse. ProtocolError names the field that is missing, or holds nonsense: a number that
-    is none, or so large that sums would not fit into a message."""
+    """The report of plain values. ProtocolError names the field that is missing or invalid: a
+    number that is none, or so large that sums would not fit into a message."""
     report = _converted(data, keys_are_text=False)
     for name, is_valid in _CHECKS.items():
         if not is_valid(value := getattr(report, name)):
@@ -323,7 +325,7 @@ def report_of(data: Mapping[str, Any]) -> InstanceReport:
 
 
 def report_of_json(data: Mapping[str, Any]) -> InstanceReport:
-    """As `report_of`, of a report that was written as JSON by our own process (a query's task)."""
+    """As `report_of`, for a report that our own process wrote as JSON (a query's task)."""
     return _converted(data, keys_are_text=True)
 
 
@@ -336,7 +338,7 @@ def _converted(data: Mapping[str, Any], keys_are_text: bool) -> InstanceReport:
 
 @cache
 def measures_of(kind: type[Struct]) -> Mapping[str, Measure]:
-    """Field -> what it is, for those fields of a report or a row that are numbers."""
+    """Field -> its measure, for the fields of a report or a row that are numbers."""
     return {
         each.name: measure
         for each in fields(kind)
@@ -346,8 +348,8 @@ def measures_of(kind: type[Struct]) -> Mapping[str, Measure]:
 
 
 TOTALS: frozenset[Summed] = frozenset({Summed.EVER, Summed.HISTORY})
-"""Of counters that a component sums over all of its processes."""
+"""Sums of counters that a component takes over all of its processes."""
 HISTORY: tuple[str, ...] = tuple(
     name for name, measure in measures_of(SummedNumbers).items() if measure.summed is Summed.HISTORY
 )
-"""What a restore undoes (heron_core.algorithms.covered_counts)."""
+"""Numbers that a restore takes back (heron_core.algorithms.covered_counts)."""

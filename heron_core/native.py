@@ -1,8 +1,9 @@
-"""Which hot path runs: the compiled one where it is installed or built, or else the Python one.
+"""The choice of the hot path: the compiled one where it is installed or built, otherwise the Python
+one.
 
-HERONPY_NATIVE=0 turns the compiled one off. One that was built from another source than that of
-this installation is left alone: the two would not understand each other. HOT_PATH names the one
-that runs, and why it is not the compiled one.
+HERONPY_NATIVE=0 turns the compiled path off. A path built from another source than that of this
+installation is left alone: the two would not understand each other. HOT_PATH names the path that
+runs, and the reason if that is not the compiled one.
 """
 
 import os
@@ -88,16 +89,17 @@ MODULES: tuple[ModuleType, ...] = (
     hot_buffers, hot_path, hot_emit, hot_trees, hot_messages, hot_batches, hot_rows, hot_tables,
     hot_state, hot_columns,
 )  # fmt: skip
-"""An extension stands behind those whose classes it imports."""
+"""Modules with an extension. A module is listed behind those whose classes its extension
+imports."""
 
 
 def extension(module: ModuleType) -> str:
-    """The name of the compiled form of one of MODULES."""
+    """Name of the compiled form of one of MODULES."""
     return f"{module.__name__}_compiled"
 
 
 def source_numbers() -> list[int]:
-    """For each of MODULES a checksum of its source, and of what the compiler reads of all."""
+    """For each of MODULES a checksum of the module's source and of the compiler's other input."""
     sources = [Path(each.__file__ or "") for each in MODULES]
     declared = sorted(
         each for end in ("h", "pxd") for each in sources[0].parent.glob(f"hot_*.{end}")
@@ -107,7 +109,7 @@ def source_numbers() -> list[int]:
 
 
 def _chosen() -> tuple[tuple[Any, ...], str]:
-    """The modules that run, and what HOT_PATH says of them."""
+    """The modules that run, and the text of HOT_PATH."""
     if os.environ.get(SWITCH) == OFF:
         return MODULES, TURNED_OFF
     try:

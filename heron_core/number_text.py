@@ -4,13 +4,13 @@ NOTHING = "-"
 POWERS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 ROUNDS_UP = 0.9995
-"""Of a unit: with three digits it is one of the next."""
+"""Part of a unit from which a number of three digits is shown as one of the next unit."""
 TIMES = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
-"""A unit of time in seconds, and the one whose rest is shown behind it."""
+"""A unit of time in seconds and its name, then the unit of the rest that is shown behind it."""
 
 
 def whole(number: float) -> str:
-    """A count, with all its digits."""
+    """A count with all its digits."""
     return f"{round(number):,}"
 
 
@@ -28,7 +28,7 @@ def rate(per_sec: float) -> str:
 
 
 def _three(number: float) -> str:
-    """With three digits, so that columns of them are level."""
+    """A number with three digits, so that columns are level."""
     return f"{number:.{2 if abs(number) < 9.995 else 1 if abs(number) < 99.95 else 0}f}"
 
 

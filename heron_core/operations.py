@@ -15,7 +15,7 @@ from heron_core.records import replace
 
 
 class OperationKind(StrEnum):
-    """What can be asked for."""
+    """Kind of a request."""
 
     KILL = "kill"
     RESTART = "restart"
@@ -70,7 +70,7 @@ REQUESTER = "requester"
 
 
 class Way(StrEnum):
-    """By which interface a request came."""
+    """Interface of a request."""
 
     COMMAND = "command"
     """A command of `heronpy`."""
@@ -89,7 +89,7 @@ class Requester(Struct, frozen=True):
     user: str
     host: str
     pid: int
-    """Of the process that left the request: a command, or the service that took it from a
+    """Process that left the request: a command, or the service that took the request from a
     client."""
     address: str = ""
     """The client's address: of a REST client or a browser, or where a command's ssh session comes
@@ -113,9 +113,9 @@ class Operation(Struct, frozen=True):
     """Local time with its offset, for people."""
     state: OperationState = OperationState.PENDING
     progress: str = ""
-    """What is waited for now."""
+    """What the operation waits for now."""
     notes: tuple[str, ...] = ()
-    """What did not go as usual and did not stop it, a line each."""
+    """Notes on what did not go as usual and did not stop the operation, one line each."""
     reason: str = ""
     """Reason of a failure."""
     result: Mapping[str, Any] = field(default_factory=dict)
@@ -123,12 +123,12 @@ class Operation(Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether it is done or has failed."""
+        """Whether the request is done or has failed."""
         return not NEXT_STATES[self.state]
 
     @property
     def waits(self) -> bool:
-        """Whether its time has still to come."""
+        """Whether the time of the request has still to come."""
         return AT in self.arguments and BEGUN not in self.result and not self.is_over
 
     def running(

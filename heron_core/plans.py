@@ -1,4 +1,4 @@
-"""Packing plan (which instance in which container) and physical plan (that plus addresses).
+"""Packing plan (containers and their instances) and physical plan (the same plus addresses).
 
 Task ids start at 1 and are global to the topology, component indexes start at 0, container ids at
 1; container 0 holds the topology master and no instances (Heron: packing, SchedulerUtils).
@@ -19,15 +19,15 @@ from heron_core.typed_json import from_json, to_json
 
 MASTER_CONTAINER = 0
 EPOCH_MAX = (1 << 32) - 1
-"""It travels in 32 bits (heron_core.wire.frames)."""
+"""Largest epoch, which has 32 bits on the wire (heron_core.wire.frames)."""
 TASK_MAX = (1 << 20) - 1
-"""A root holds its spout's task in 20 bits (heron_core.wire.frames)."""
+"""Largest task id: a root holds its spout's task in 20 bits (heron_core.wire.frames)."""
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 
 
 class Resource(Struct, frozen=True):
-    """What a container or an instance may use: cores, bytes of memory, bytes of disk."""
+    """Resources of a container or an instance: cores, bytes of memory, bytes of disk."""
 
     cpu: float
     ram_bytes: int
@@ -95,7 +95,7 @@ class PackingPlan(Struct, frozen=True, dict=True):
         return found
 
     def container(self, container_id: int) -> ContainerPlan:
-        """The container called `container_id`; KeyError if the plan has none."""
+        """The container called `container_id`; KeyError if the plan has no such container."""
         for container in self.containers:
             if container.id == container_id:
                 return container
@@ -176,10 +176,10 @@ class Restore(Struct, frozen=True):
     abandoning: tuple[str, ...] = field(default=(), name="gave_up")
     """See CheckpointCompleted: for instances not yet notified."""
     with_input: tuple[int, ...] = ()
-    """The tasks of then whose states have input that they had not processed."""
+    """The tasks at the checkpoint whose states have unprocessed input."""
 
     def json_values(self) -> dict[str, Any]:
-        """For typed_json: null means that not all have restored."""
+        """Values for typed_json: null as long as not all members have restored."""
         return {"members": None if self.members is None else _with_words(self.members)}
 
 
@@ -190,7 +190,7 @@ class MovedStates(Struct, frozen=True):
     number: int
     """Of the update."""
     saved: tuple[int, ...]
-    """The tasks whose state it has saved, when nothing was in flight."""
+    """The tasks whose state was saved, when no tuple was in flight."""
     previous: Mapping[str, tuple[int, ...]] = field(name="former")
     """component -> its tasks at the time, in order, for components with states."""
 
@@ -223,7 +223,7 @@ class PhysicalPlan(Struct, frozen=True, dict=True):
 
 
 def packing_to_json(plan: PackingPlan) -> dict[str, Any]:
-    """The packing plan as JSON values, as it stands under /packingplans."""
+    """The packing plan as JSON values, as under /packingplans."""
     data: dict[str, Any] = to_json(plan)
     return data
 
@@ -252,7 +252,7 @@ def _check_packing(plan: PackingPlan) -> None:
 
 
 def physical_to_json(plan: PhysicalPlan) -> dict[str, Any]:
-    """The physical plan as JSON values, as it stands under /pplans and travels in messages."""
+    """The physical plan as JSON values, as under /pplans and in messages."""
     data: dict[str, Any] = to_json(plan)
     return data
 
@@ -269,8 +269,8 @@ def physical_from_json(data: Any) -> PhysicalPlan:
 
 
 def _with_words(numbered: Mapping[int, Any]) -> dict[str, Any]:
-    """The same with keys as JSON has them, also where JSON is not written yet: the keys of a node
-    of the state store are sorted."""
+    """The same with texts as keys, as in JSON, also before JSON is written: the keys of a node of
+    the state store are sorted."""
     return {str(number): value for number, value in numbered.items()}
 
 

@@ -1,4 +1,4 @@
-"""The paths of the state store's nodes: the tree that all processes agree on (Heron: statemgr)."""
+"""Paths of the state store's nodes: the tree that all processes use (Heron: statemgr)."""
 
 import re
 
@@ -9,12 +9,12 @@ SEGMENT_BYTES_MAX = 200  # file systems allow 255 and the file store adds a suff
 _SEGMENT = re.compile(r"(?!\.)[^/\x00-\x1f\x7f-\x9f\ud800-\udfff]+(?<!\.json)(?<!\.ephemeral)")
 
 IDENTITY_PATH = "/identity"
-"""Where the state store's own name stands: one that was emptied has none, or another one. Written
-where a cluster runs topologies by itself (scheduler.cluster_nodes)."""
+"""Node with the state store's own name: an emptied store has no name, or another one. Written where
+a cluster runs topologies by itself (scheduler.cluster_nodes)."""
 
 
 def topology_path(name: str) -> str:
-    """Where the topology itself stands; it exists as long as the topology is not killed."""
+    """Node of the topology; it exists until the topology is killed."""
     return _named("topologies", name)
 
 
@@ -29,7 +29,7 @@ def physical_path(name: str) -> str:
 
 
 def execution_path(name: str) -> str:
-    """Where the execution state stands: who submitted what, when and where."""
+    """Node of the execution state: the user, time and place of the submission."""
     return _named("executionstate", name)
 
 
@@ -44,7 +44,7 @@ def fences_path(name: str) -> str:
 
 
 def fence_path(name: str, token: str) -> str:
-    """The fence of one topology master: as long as it stands, its writes count."""
+    """Fence of one topology master: as long as the node exists, the master's writes count."""
     return check_path(f"{fences_path(name)}/{token}")
 
 
@@ -54,14 +54,14 @@ def scheduler_path(name: str) -> str:
 
 
 def restart_requests_path(name: str) -> str:
-    """Where Spark's driver is told which container to restart, and above the requests of YARN's
-    application master, which takes them away."""
+    """Node with the container that Spark's driver is to restart, and parent of the requests of
+    YARN's application master, which removes these."""
     return _named("wishes", name)
 
 
 def restart_request_path(name: str, number: int) -> str:
-    """Where one request stands that the application master takes away: a restart of containers,
-    more room for them, or an end."""
+    """One request, which the application master removes: a restart of containers, more room for
+    containers, or an end."""
     return check_path(f"{restart_requests_path(name)}/{number}")
 
 
@@ -71,33 +71,34 @@ def operations_path(name: str) -> str:
 
 
 def operation_path(name: str, number: int) -> str:
-    """Where one request of an operation stands; they are numbered as they are asked."""
+    """Node of one request of an operation; numbers follow the order of the requests."""
     return check_path(f"{operations_path(name)}/{number}")
 
 
 def carrier_path(name: str, kind: str) -> str:
-    """Where a command stands that carries out an operation of this kind, because a cluster runs the
-    topology and no process of its own can; ephemeral."""
+    """Node of a command that carries out an operation of this kind, because a cluster runs the
+    topology and no process of the topology's own can; ephemeral."""
     return check_path(f"{_named('carriers', name)}/{kind}")
 
 
 def keys_path(name: str) -> str:
-    """Where the topology's key pair stands; whoever may read it may talk to its processes."""
+    """Node of the topology's key pair; a process that may read the node may talk to the topology's
+    processes."""
     return _named("keys", name)
 
 
 def checkpoints_path(name: str) -> str:
-    """Where it stands which checkpoints are complete."""
+    """Node with the complete checkpoints."""
     return _named("statefulcheckpoints", name)
 
 
 def code_path(name: str) -> str:
-    """Above the archives of code that the topology got while it ran."""
+    """Parent of the archives of code that the topology got while it ran."""
     return _named("code", name)
 
 
 def code_archive_path(name: str, digest: str) -> str:
-    """Where it stands how many parts an archive has."""
+    """Node with the number of an archive's parts."""
     return check_path(f"{code_path(name)}/{digest}")
 
 
@@ -111,12 +112,12 @@ OUTCOMES_PATH = "/outcomes"
 
 
 def outcome_path(name: str) -> str:
-    """Where it stands how the last run of a topology ended; it outlives the topology's nodes."""
+    """Node with the end of a topology's last run; it outlives the topology's nodes."""
     return _named(OUTCOMES_PATH[1:], name)
 
 
 def lock_path(name: str) -> str:
-    """Where a lock stands; Heron names it TOPOLOGY__LOCK."""
+    """Node of a lock; Heron names it TOPOLOGY__LOCK."""
     return _named("locks", name)
 
 
@@ -128,7 +129,8 @@ def _named(folder: str, name: str) -> str:
 
 
 def check_path(path: str) -> str:
-    """`path` itself if it is absolute and each of its names is one that both stores can hold."""
+    """`path` itself if it is absolute and both stores can have each of its names; UsageError
+    otherwise."""
     names = path.split("/")
     if names[0] or len(names) < 2 or not all(_is_segment(each) for each in names[1:]):
         raise UsageError(

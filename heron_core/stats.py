@@ -21,15 +21,15 @@ from heron_core.topology_events import TopologyEvent
 from heron_core.typed_json import from_json, to_json
 
 WHERE = "stats"
-"""What errors call the whole."""
+"""Name of the statistics in errors."""
 BUSY_SHARE = 0.9
 """Utilisation from which a bolt is shown as full, and counts as a bottleneck."""
 EVERY_COMPONENT = "*"
-"""Instead of a component's name: the instances of all of them."""
+"""In place of a component's name: the instances of all components."""
 
 
 class LatencyStats(Struct, frozen=True, kw_only=True):
-    """One kind of duration of a component's tuples, in milliseconds; None without any."""
+    """One kind of duration of a component's tuples, in milliseconds; None without any duration."""
 
     mean_ms: float | None
     p50_ms: float | None
@@ -37,18 +37,18 @@ class LatencyStats(Struct, frozen=True, kw_only=True):
     """The percentiles are those of the last minute, on Spark since the start as the mean."""
     buckets: Mapping[int, int] = field(default_factory=dict)
     """The histogram of a sample since the start (heron_core.algorithms.histogram): bucket ->
-    durations in it."""
+    durations in the bucket."""
 
 
 class ComponentLatencies(Struct, frozen=True, kw_only=True):
-    """What is measured of a component's tuples."""
+    """The measured durations of a component's tuples."""
 
     execute: LatencyStats
     """One call of the component."""
     process: LatencyStats
     """From a tuple's arrival at a bolt to its ack."""
     complete: LatencyStats
-    """From a spout's emit until all that came of the tuple is acked."""
+    """From a spout's emit until the whole tree of the tuple is acked."""
 
 
 class ClockStats(Struct, frozen=True, kw_only=True):
@@ -60,10 +60,10 @@ class ClockStats(Struct, frozen=True, kw_only=True):
     watermark_ms: int | None
     """Lower bound of later events, in ms since 1970; None without one, or after the end."""
     complete: bool
-    """Whether all of its sources have finished."""
+    """Whether all sources of the component have finished."""
     waits_for: str | None
-    """The source that holds it back: component[index], or component.stream where the sources are
-    streams; None if all are idle or have finished."""
+    """The source that holds the watermark back: component[index], or component.stream where the
+    sources are streams; None if all sources are idle or have finished."""
     waits_for_task: int | None
     silent_secs: float
     """Silence of the source."""
@@ -75,13 +75,13 @@ class HotKeyStats(Struct, frozen=True, kw_only=True):
     """A frequent key of a component's input."""
 
     key: str
-    """As Python shows it, shortened."""
+    """As Python shows the key, shortened."""
     share: float
     """Of the component's input, 0 to 1, as far as a sample shows."""
 
 
 class RecentCounts(Struct, frozen=True, kw_only=True):
-    """What a component has counted in the last seconds."""
+    """The counts of a component in the last seconds."""
 
     secs: float
     """Seconds covered by the counts."""
@@ -104,9 +104,9 @@ class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
     type: str
     """"spout" or "bolt"."""
     instances: int
-    """How many there are by plan."""
+    """Number of instances by plan."""
     up: int
-    """How many of them have reported lately."""
+    """Number of instances that have reported lately."""
     emitted: Annotated[int, counter("Tuples emitted", metric="emitted_tuples")]
     queue_bytes: int
     """Bytes for the component: queued in stream managers, or delivered and not yet processed."""
@@ -131,22 +131,22 @@ class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
     processes: int = 0
     """Number of reporting processes, ended ones included: each restart adds one."""
     recent: RecentCounts | None = None
-    """None where reports do not come regularly: on Spark."""
+    """None if reports do not come regularly: on Spark."""
     silent_secs: float | None = None
-    """Of a spout that has not finished: since its instances emitted last, or began."""
+    """Of a spout that has not finished: seconds since its instances last emitted, or began."""
     unsettled_tuples: int = 0
     """Of a bolt: tuples that its present processes have executed and neither acked nor failed."""
     unsettled_secs: float = 0.0
-    """For how long one of its instances has held some and settled none, beyond the time that it may
-    (InstanceReport.settle_secs_max)."""
+    """Seconds for which one of the instances has held tuples and settled none, beyond the time
+    allowed to it (InstanceReport.settle_secs_max)."""
     emitted_by_stream: Mapping[str, int] = field(default_factory=dict)
-    """Stream -> its part of `emitted`."""
+    """Stream -> the stream's part of `emitted`."""
     executed_by_input: Mapping[str, int] = field(default_factory=dict)
-    """Of a bolt: COMPONENT/STREAM -> its part of `executed`; a query of Spark does not say."""
+    """Of a bolt: COMPONENT/STREAM -> the input's part of `executed`; empty for a query of Spark."""
     unsaved_attributes: tuple[str, ...] = ()
-    """Of any of its instances, on Spark: what cannot be saved between two batches."""
+    """On Spark: attributes of any instance that cannot be saved between two batches."""
     forgotten_by_attribute: Mapping[str, int] = field(default_factory=dict)
-    """Attribute -> its part of `forgotten`."""
+    """Attribute -> the attribute's part of `forgotten`."""
     clock: ClockStats | None = None
     """None for a component without event time."""
     hot_keys: tuple[HotKeyStats, ...] = ()
@@ -154,7 +154,7 @@ class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
 
 
 class InstanceStats(InstanceNumbers, frozen=True, kw_only=True):
-    """One instance; counters are those of its present process."""
+    """One instance; counters are those of the instance's present process."""
 
     inherits_last: ClassVar[bool] = True
     instance: str
@@ -221,7 +221,7 @@ class InstanceStats(InstanceNumbers, frozen=True, kw_only=True):
 
     @property
     def component(self) -> str:
-        """The name of its component."""
+        """Name of the instance's component."""
         return component_of(self.instance)
 
 
@@ -233,7 +233,7 @@ class PauseStats(Struct, frozen=True, kw_only=True):
     causes: tuple[int, ...]
     """Tasks that pause the instance now; empty while running."""
     paused_secs: float
-    """In all, since its stream manager runs."""
+    """Seconds of all pauses since the stream manager runs."""
     this_pause_secs: float
     """Duration of the current pause; 0 while running."""
     share: float
@@ -321,25 +321,25 @@ class CheckpointStats(Struct, frozen=True, kw_only=True):
     secs: float | None = None
     """Its duration."""
     size_bytes: int | None = None
-    """Of all states in it."""
+    """Bytes of all states in the checkpoint."""
     input_messages: int = 0
-    """Messages of input that its barriers have overtaken, saved with the states."""
+    """Messages of input that the barriers have overtaken, saved with the states."""
     input_bytes: int = 0
     """Size of these messages."""
     under_way: int | None = None
     """Number of the checkpoint in progress."""
     latest: int
-    """The highest number that was given away."""
+    """Highest number of a checkpoint that was begun."""
     failed: int
-    """How many have failed, since this master serves."""
+    """Number of failed checkpoints since this master serves."""
     failure: str
     """Failure reason of the last checkpoint; empty on success."""
     restored: int
     """Restored checkpoint of the epoch; 0 for none."""
     released: bool
-    """Whether all instances have restored it, so that data flows."""
+    """Whether all instances have restored the checkpoint, so that data flows."""
     restore_failure: str = ""
-    """Why a checkpoint cannot be restored, after several tries; they go on."""
+    """Why a checkpoint cannot be restored, after several tries; further tries follow."""
     restore_remedy: str = ""
     """Remedy for people."""
     waiting_for: tuple[str, ...] = ()
@@ -371,7 +371,7 @@ def _copy(data: dict[str, Any], source: tuple[str, ...], target: tuple[str, ...]
 
 
 def _with_new_names(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The JSON of this engine or the one before, as a copy."""
+    """The JSON of this engine or the previous one, as a copy with the new names."""
     if not isinstance(data, dict):
         return data  # malformed; its reader reports the error
     copied = {key: dict(part) if isinstance(part, dict) else part for key, part in data.items()}
@@ -391,13 +391,13 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     phase: str
     """How far the end of a finite topology has come."""
     drained: bool
-    """Whether nothing is in flight, as last probed."""
+    """Whether nothing is in flight, by the last probe."""
     lost: int
     """Deliveries sent, not processed, and never replayed."""
     lost_uncounted: bool = False
     """Whether a stream manager has ended at most once: the content of its queues is unknown."""
     in_flight: int | None = None
-    """Deliveries that were sent and are not processed; None if some instance has not said."""
+    """Deliveries that were sent and are not processed; None if an instance has not reported."""
     waiting_for: tuple[str, ...] = ()
     """During a stop or an end: the instances, component[index], still awaited."""
     stuck: Mapping[str, float] = field(default_factory=dict)
@@ -411,26 +411,26 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     tracked: bool = False
     """Whether tuples are acked: at least once."""
     events: tuple[TopologyEvent, ...] = ()
-    """What happened, the newest last."""
+    """Events of the topology, the newest last."""
     update: UpdateStats | None = None
     """None without update support."""
     checkpoints: CheckpointStats | None = None
     """None without checkpoints."""
     clock: ClockStats | None = None
-    """The slowest of the components' clocks; None where no component knows event time."""
+    """The slowest of the components' clocks; None if no component knows event time."""
     containers: tuple[int, ...]
-    """Those whose stream managers are registered and were heard of lately."""
+    """Containers whose stream managers are registered and have reported lately."""
     containers_expected: tuple[int, ...]
     registered: Mapping[int, RegisteredStats]
     """By container."""
     components: Mapping[str, ComponentStats]
     """By name, in order of the topology."""
     paused: Mapping[int, PauseStats]
-    """By task id, for the instances that ever were."""
+    """By task id, for the instances that were ever paused."""
     stream_managers: Mapping[int, StreamManagerStats]
     """By container."""
     version: str = ""
-    """Of the engine that the topology master runs."""
+    """Version of the engine that the topology master runs."""
     master: Mapping[str, int]
     """The master's counters: malformed messages, refused connections, connections that ended."""
     live_queries: Mapping[str, int] = field(default_factory=dict)
@@ -444,10 +444,10 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     """spout -> unfinished tracked tuples of an instance at most (topology.max.spout.pending); empty
     without acks."""
     memory_bytes_max: Mapping[str, int] = field(default_factory=dict)
-    """component -> what an instance of it may use, above which it is restarted
+    """component -> most memory of an instance, above which the instance is restarted
     (topology.component.rammap)."""
     sizing: SizingLimits = SizingLimits()
-    """What the advice on numbers of instances goes by."""
+    """Limits for the advice on numbers of instances."""
     instances: tuple[InstanceStats, ...] | None = None
     """Instances of the requested component, or of all; None if not requested."""
 
@@ -460,7 +460,7 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "TopologyStats":
-        """The inverse of `to_json`; ProtocolError naming the field that is wrong."""
+        """The inverse of `to_json`; ProtocolError with the field that is wrong."""
         kind = QueryStats if "batch" in data else TopologyStats
         return from_json(kind, _with_new_names(data), WHERE)
 
@@ -471,7 +471,7 @@ class QueryStats(TopologyStats, frozen=True, kw_only=True):
     batch: int | None
     """Number of the newest batch that is done."""
     batch_secs: float
-    """Its duration."""
+    """Seconds that the batch took."""
     ready: bool
     """Whether user code is loaded everywhere, or waits because the topology is paused."""
 

@@ -1,9 +1,9 @@
-"""What Storm's settings of a component mean here: its tasks and its resources. Pure.
+"""The meaning of Storm's settings of a component here: its tasks and its resources. Pure.
 
 Storm runs `topology.tasks` tasks of a component, whatever its parallelism, and never more than
-`topology.max.task.parallelism`; here each task is an instance. Its cores and memory become entries
-of the packing's maps. Either may stand in the topology's config, for all components, and in a
-component's, for that one.
+`topology.max.task.parallelism`; here each task is an instance. Cores and memory of a component
+become entries of the packing's maps. Both may be set in the topology's config, for all components,
+and in the config of one component, for that one.
 """
 
 from collections.abc import Mapping
@@ -31,8 +31,8 @@ CORE_PERCENT = 100
 
 
 def settled(topology: TopologySpec) -> TopologySpec:
-    """The topology with the parallelism and the packing's maps that its config asks for in Storm's
-    words; TopologyError naming the key that is wrong."""
+    """The topology with the parallelism and the packing's maps as in its config, in Storm's words;
+    TopologyError with the wrong key."""
     components = tuple(
         replace(component, parallelism=instances_of(topology.config, component))
         for component in topology.components
@@ -45,7 +45,7 @@ def settled(topology: TopologySpec) -> TopologySpec:
 
 
 def check(topology: TopologySpec) -> None:
-    """TopologyError naming the key of these that is wrong."""
+    """TopologyError if a value among these keys is wrong."""
     settled(topology)
 
 
@@ -61,7 +61,7 @@ def instances_of(config: Config, component: ComponentSpec) -> int:
 
 
 def instances_limit(config: Config, component: ComponentSpec) -> int | None:
-    """How many instances a component may have by `topology.max.task.parallelism`; None: any."""
+    """Most instances of a component by `topology.max.task.parallelism`; None: any number."""
     merged = {**config, **component.config}
     if merged.get(STORM_TASKS_MAX) is None:
         return None
@@ -81,8 +81,8 @@ def check_limits(topology: TopologySpec, numbers: Mapping[str, int]) -> None:
 
 
 def with_entries(key: str, amounts: Mapping[str, str], config: Config) -> dict[str, str]:
-    """The packing's map `key` in `config` with the entries of `amounts` for the components that it
-    does not name, component -> amount; nothing if none is added."""
+    """The packing's map `key` in `config` with the entries of `amounts`, component -> amount, for
+    the components that the map does not name; empty if none is added."""
     given = [each for each in _text(config.get(key)).split(",") if each.strip()]
     named = {each.rpartition(":")[0].strip() for each in given}
     entries = [f"{name}:{amount}" for name, amount in amounts.items() if name not in named]
@@ -90,7 +90,7 @@ def with_entries(key: str, amounts: Mapping[str, str], config: Config) -> dict[s
 
 
 def _text(value: Any) -> str:
-    """Of a map; the packing says what is wrong with one that is no text."""
+    """Text of a map; the packing reports a map that is no text."""
     return value if isinstance(value, str) else "" if value is None else shown(value)
 
 
@@ -111,7 +111,8 @@ def _cores(config: Config) -> str | None:
 
 
 def _memory_bytes(config: Config) -> str | None:
-    """As in Storm, the other memory counts beside a heap."""
+    """Bytes of memory of a component, if it has a heap: as in Storm, further memory counts with a
+    heap."""
     if config.get(STORM_HEAP_MB) is None:
         return None
     mib = positive(config, STORM_HEAP_MB, MIB_MAX)

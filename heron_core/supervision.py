@@ -1,14 +1,14 @@
-"""What a process says to its supervisor on its status pipe: encoded and decoded here. Pure.
+"""Messages of a process to its supervisor on the status pipe: encoded and decoded here. Pure.
 
-A status pipe is a stream of bytes from a process to whoever started it:
+A status pipe is a stream of bytes from a process to its starter:
 
     0                          heartbeat: the process is alive
     1                          reload: the plan has changed, read it where it is kept
-    2, length (4 bytes), JSON  message: the plan has changed, and this is it
-    3                          up: the process does what it is for
-    any other byte             text that says why the process ends
+    2, length (4 bytes), JSON  message: the plan has changed to the one in the JSON
+    3                          up: the process does its work
+    any other byte             text with the reason why the process ends
 
-A process that is killed leaves the pipe at any byte: a message that is not complete is no message.
+A killed process may leave the pipe at any byte: an incomplete message does not count.
 """
 
 import json
@@ -28,13 +28,13 @@ PACKING = "packing"
 """Key of a message: the packing plan by which a stream manager works now."""
 MESSAGE_LENGTH = struct.Struct("!I")
 HEARTBEAT_SECS = 0.5
-"""Between two heartbeats at least: a process may ask for one as often as it likes."""
+"""Shortest time between two heartbeats: a process may ask for one as often as it likes."""
 STATUS_PIPE_BYTES = 65536
-"""All that a pipe may hold, and so the most that one read can return."""
+"""Capacity of a pipe, and so the most that one read can return."""
 REASON_BYTES_MAX = 4096
-"""What a process may say about its end; a pipe holds more, so writing it never blocks."""
+"""Longest reason of an end; a pipe holds more, so a write of a reason never blocks."""
 MESSAGE_BYTES_MAX = 16 << 20
-"""A packing plan of a hundred thousand instances; whoever says more has lost its senses."""
+"""Longest message: a packing plan of a hundred thousand instances; a longer one is an error."""
 
 _HEADER_BYTES = len(MESSAGE) + MESSAGE_LENGTH.size
 _CONTROL_BYTES = HEARTBEAT + RELOAD + MESSAGE + UP
@@ -43,12 +43,12 @@ _PIECE = re.compile(b"\0+|\1+|\2|\3+|[^\0\1\2\3]+")
 
 
 def encode_reason(text: str) -> bytes:
-    """Why a process ends; what is too long is cut."""
+    """Bytes of a reason for an end; a text that is too long is cut."""
     return text.encode("utf-8", "replace").translate(_TO_SPACES)[:REASON_BYTES_MAX]
 
 
 def encode_message(data: Mapping[str, Any]) -> bytes:
-    """A message; ProtocolError if it is larger than any reader takes."""
+    """Bytes of a message; ProtocolError for one that is larger than readers take."""
     body = json.dumps(data).encode()
     if len(body) > MESSAGE_BYTES_MAX:
         raise ProtocolError(f"a message of {len(body)} bytes, of at most {MESSAGE_BYTES_MAX}")
@@ -57,31 +57,32 @@ def encode_message(data: Mapping[str, Any]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class PlanNotice:
-    """A process says that the plan has changed."""
+    """Says that the plan of a process has changed."""
 
     message: Mapping[str, Any] | None
-    """What it says about the plan; None: only that it is another one."""
+    """Content of the message about the plan; None: the notice says only that the plan has
+    changed."""
 
 
 @dataclass(slots=True)
 class StatusReader:
-    """Decodes the bytes of one process, however they are cut into reads."""
+    """Decodes the bytes of one process, however reads cut these."""
 
     _unread: bytes = b""
-    """The beginning of a message whose rest is on its way."""
+    """Beginning of a message whose rest is on its way."""
     _reason: bytes = b""
     is_up: bool = False
-    """Whether it has said that it does what it is for."""
+    """Whether the process has said that it does its work."""
 
     @property
     def reason(self) -> str:
-        """What the process has said about its end, in one line."""
+        """The process's reason for its end, in one line."""
         return " ".join(self._reason.decode("utf-8", "replace").split())
 
     def feed(self, data: bytes) -> list[PlanNotice]:
-        """Take in what was read; returns what it says about the plan.
+        """Take in the bytes of a read; returns the notices about the plan.
 
-        ProtocolError for what no process of ours sends.
+        ProtocolError for bytes that no process of ours sends.
         """
         data, self._unread = self._unread + data, b""
         notices: list[PlanNotice] = []
@@ -105,7 +106,7 @@ class StatusReader:
 
     @staticmethod
     def _message_end(data: bytes, start: int) -> int | None:
-        """Where the message ends that starts there; None if that has not come yet."""
+        """Index behind the message that starts at `start`; None if the end has not come yet."""
         if len(data) < start + _HEADER_BYTES:
             return None
         (length,) = MESSAGE_LENGTH.unpack_from(data, start + len(MESSAGE))

@@ -26,14 +26,15 @@ TICK_STREAM = "__tick"
 SYSTEM_COMPONENT = "__system"
 PICKLED_KEY = "__cloudpickle__"
 SPOUT, BOLT = "spout", "bolt"
-"""The two kinds of components, as JSON and people say them."""
+"""The two kinds of components, as in JSON and for people."""
 
 
 class GroupingKind(Enum):
     """How the tuples of a stream are shared out over a consumer's tasks (Storm and Heron names).
 
-    The columns: the value in JSON; Heron's name and number in topology.proto, the nearest where
-    Heron has none; the member of Storm's Thrift union, whose global grouping is one by no field.
+    The columns: the value in JSON; Heron's name and number in topology.proto, the nearest ones
+    where Heron has none; the member of Storm's Thrift union, whose global grouping is one by no
+    field.
     """
 
     SHUFFLE = "shuffle", "SHUFFLE", 1, "SHUFFLE"
@@ -61,7 +62,7 @@ class GroupingKind(Enum):
 
     @property
     def is_keyed(self) -> bool:
-        """Whether fields of the tuple decide, which the grouping names."""
+        """Whether fields of the tuple, which the grouping names, decide."""
         return self in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
 
     @property
@@ -92,7 +93,7 @@ class StreamSpec(Struct, frozen=True):
     fields: tuple[str, ...]
     direct: bool = False
     types: tuple[str, ...] = ()
-    """Of the fields, as SQL writes them (field_types.py); empty where none are declared."""
+    """Types of the fields, as in SQL (field_types.py); empty if none are declared."""
 
 
 class InputSpec(Struct, frozen=True):
@@ -115,12 +116,12 @@ class ComponentSpec(Struct, frozen=True):
     inputs: tuple[InputSpec, ...] = ()
     config: Config = field(default_factory=dict)
     code: str = ""
-    """Fingerprint of its class at load time (heron_frontends.loading.fingerprints); empty if not
+    """Fingerprint of the class at load time (heron_frontends.loading.fingerprints); empty if not
     taken."""
     keeps_state: bool = False
-    """Whether its class takes a state, as far as can be seen when it is loaded."""
+    """Whether the class takes a state, as far as can be seen when it is loaded."""
     folder: str = ""
-    """Working folder of its processes; empty for the starter's folder."""
+    """Working folder of the component's processes; empty for the starter's folder."""
     is_async: bool = field(default=False, name="async")
     """Whether the class's `process` is a coroutine, if known."""
 
@@ -169,12 +170,12 @@ class TopologySpec(Struct, frozen=True, dict=True):
     search_paths: tuple[str, ...] = ()
     main_file: str = ""
     defaults: Config = field(default_factory=dict)
-    """Defaults of its API (Storm's is at least once), below every other config."""
+    """Defaults of the topology's API (Storm's is at least once), below every other config."""
     overrides: tuple[str, ...] = ()
-    """Keys of `config` that the command line or a test has set: they beat the components' own."""
+    """Keys of `config` that the command line or a test has set: these beat the components' own."""
 
     def json_values(self) -> dict[str, Any]:
-        """For typed_json: configs that JSON can say."""
+        """For typed_json: the configs as JSON values."""
         return {"config": config_to_json(self.config), "defaults": config_to_json(self.defaults)}
 
     @staticmethod
@@ -189,7 +190,7 @@ class TopologySpec(Struct, frozen=True, dict=True):
 
     @cached_property
     def consumers(self) -> dict[tuple[str, str], list[tuple[ComponentSpec, InputSpec]]]:
-        """(component, stream) -> the bolts that read it, in order of declaration."""
+        """(component, stream) -> the bolts that read the stream, in order of declaration."""
         readers: dict[tuple[str, str], list[tuple[ComponentSpec, InputSpec]]] = {}
         for component in self.components:
             for each in component.inputs:
@@ -209,7 +210,7 @@ class TopologySpec(Struct, frozen=True, dict=True):
         return {name for name, feeders in self.feeders.items() if component in feeders}
 
     def components_behind(self, component: str) -> frozenset[str]:
-        """Names of the components to which something comes from `component`, by whatever way."""
+        """Names of the components that get something from `component`, on any path."""
         return reachable(component, self.readers_of)
 
     def with_class(self, component: str, class_path: str) -> "TopologySpec":
@@ -225,10 +226,10 @@ class TopologySpec(Struct, frozen=True, dict=True):
     ) -> "TopologySpec":
         """The topology with its config resolved.
 
-        From lowest to highest: its API's defaults, `below` (the environment's), its own, `extra`
-        (the command line's), which also overrides each component's config (`overrides`: only
-        these keys do). A layer overrides equivalent keys of lower layers: Storm's number of
-        ackers overrides the reliability mode.
+        From lowest to highest: the API's defaults, `below` (the environment's), the topology's
+        config, `extra` (the command line's), which also overrides each component's config
+        (`overrides`: only these keys do). A layer overrides equivalent keys of lower layers:
+        Storm's number of ackers overrides the reliability mode.
         """
         merged: dict[str, Any] = {}
         for layer in (self.defaults, below or {}, self.config, extra):
@@ -248,7 +249,7 @@ class TopologySpec(Struct, frozen=True, dict=True):
 
 
 def _other_words(key: str, layer: Config) -> tuple[str, ...]:
-    """Keys equivalent to `key`, unless `layer` sets them as well.
+    """Keys equivalent to `key`, except those that `layer` sets as well.
 
     Storm's null means not set.
     """
@@ -258,16 +259,16 @@ def _other_words(key: str, layer: Config) -> tuple[str, ...]:
 
 
 def config_to_json(config: Config, owner: str = "the topology") -> dict[str, Any]:
-    """Config values as JSON values; what JSON cannot say is pickled in base64.
+    """Config values as JSON values; values without a JSON form are pickled in base64.
 
-    TopologyError naming `owner` and key for a value that cannot be pickled.
+    TopologyError with `owner` and key for a value that cannot be pickled.
     """
     where = f"config of {owner}: the value of"
     return {key: _value_to_json(value, f"{where} {key}") for key, value in config.items()}
 
 
 def config_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The inverse of `config_to_json`, but that pickled values stay `Pickled`."""
+    """The inverse of `config_to_json`, except that pickled values stay `Pickled`."""
     return {key: _value_from_json(value) for key, value in data.items()}
 
 
@@ -298,11 +299,11 @@ def _value_from_json(value: Any) -> Any:
 
 
 def topology_to_json(topology: TopologySpec) -> dict[str, Any]:
-    """The topology as JSON values, as it stands in the state store under /topologies."""
+    """The topology as JSON values, as in the state store under /topologies."""
     data: dict[str, Any] = to_json(topology)
     return data
 
 
 def topology_from_json(data: Any) -> TopologySpec:
-    """The inverse of `topology_to_json`; ProtocolError naming what is wrong with `data`."""
+    """The inverse of `topology_to_json`; ProtocolError with the part of `data` that is wrong."""
     return from_json(TopologySpec, data, "the topology")

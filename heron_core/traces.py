@@ -1,8 +1,8 @@
-"""Traced tuple trees: which ones, and what instances report of them.
+"""Traced tuple trees: the choice of trees, and the reports of instances.
 
-Whether a tree is traced is a function of its root's id, so every process knows it by itself and
-nothing travels with the tuples. Instances report what they have executed; the topology master
-makes spans of it (topology_master.spans). Times are seconds of a monotonic clock inside of an
+Whether a tree is traced is a function of the id of its root, so every process can compute the
+answer and nothing travels with the tuples. Instances report executions; the topology master makes
+spans of the reports (topology_master.spans). Times are seconds of a monotonic clock inside of an
 instance, and of the calendar from its report on.
 """
 
@@ -14,10 +14,10 @@ from heron_core.wire.messages import Json
 
 MULTIPLIER = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: roots that are counted one by one are spread evenly over all
-numbers, and one in N of them is not the same place in every round of a shuffle."""
+numbers, so the traced roots are not at the same place in every round of a shuffle."""
 MASK = (1 << 64) - 1
 NO_TASK = 0
-"""Who sent a spout its tuples."""
+"""Source task of a spout's executions, as no task sent tuples to a spout."""
 ACKED, FAILED, EXPIRED, EXECUTED, RAISED = "acked", "failed", "expired", "executed", "raised"
 OUTCOMES = frozenset((ACKED, FAILED, EXPIRED, EXECUTED, RAISED))
 TIME_MAX = float(1 << 40)
@@ -26,31 +26,31 @@ TUPLES_MAX = 1 << 40
 
 
 class Execution(NamedTuple):
-    """A part of a traced tree in one instance: tuples of its root that came in one batch; of a
-    spout, the whole tree."""
+    """Part of a traced tree in one instance: the tuples of its root in one batch; in a spout, the
+    whole tree."""
 
     root: int
     source: int
     """The task that sent the tuples; NO_TASK in a spout."""
     came: float
-    """When their batch was there."""
+    """Time when the batch arrived."""
     began: float
-    """Before the first of them was executed; of a spout, when it was emitted."""
+    """Time before the first tuple was executed; in a spout, the time of the emission."""
     ended: float
-    """After the last one; of a spout, when it heard of the end of the tree."""
+    """Time after the last tuple; in a spout, the time of the news that the tree ended."""
     busy_secs: float
-    """How long they were executed in all."""
+    """Seconds of execution of all tuples together."""
     tuples: int
     outcome: str
 
 
 def limit_of(one_in: int) -> int:
-    """Roots whose spread number is below this are traced, one in so many; 0 for none."""
+    """Roots whose spread number is below this limit are traced, one in `one_in`; 0 traces none."""
     return (MASK + 1) // one_in if one_in else 0
 
 
 def sampled(roots: Iterable[int], limit: int) -> set[int]:
-    """Those of some roots that are traced; 0 stands for none."""
+    """The roots among `roots` that are traced; 0 stands for no root."""
     return {root for root in roots if (root * MULTIPLIER & MASK) < limit} - {0}
 
 
@@ -58,17 +58,17 @@ def sampled(roots: Iterable[int], limit: int) -> set[int]:
 
 
 def report_of(executions: Iterable[Execution]) -> Json:
-    """What an instance reports."""
+    """Report of an instance on executions."""
     return {"executions": [list(each) for each in executions]}
 
 
 def dated(report: Json, calendar_secs: float) -> Json:
-    """The report with what its clock lacks to the seconds since 1970."""
+    """The report with the difference between its clock and the seconds since 1970."""
     return {**report, "calendar_secs": calendar_secs}
 
 
 def executions_of(report: Json) -> list[Execution]:
-    """What was reported, in seconds since 1970; ProtocolError if that makes no sense."""
+    """The reported executions, in seconds since 1970; ProtocolError for an invalid report."""
     try:
         secs = float(report["calendar_secs"])
         executions = [Execution(*fields) for fields in report["executions"]]

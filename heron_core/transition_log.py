@@ -1,11 +1,12 @@
-"""What a core has decided lately, and why: for whoever asks how it got where it is."""
+"""The latest decisions of a core and their reasons, for finding out how the core got into its
+state."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 STEPS_MAX = 200
-"""Of a core that does nothing but probe, four seconds; of any other one, its last big change."""
+"""Steps kept: four seconds of a core that only probes, or the last big change of any other core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,11 +14,11 @@ class Step:
     """One event that had effects."""
 
     now: float
-    """When it happened, in seconds of the core's clock."""
+    """Time of the event in seconds of the core's clock."""
     cause: str
     """The event, in a few words."""
     effects: tuple[str, ...]
-    """The instructions, in a few words each; equal ones once, with their number."""
+    """The instructions, in a few words each; equal instructions once, with their number."""
 
     def __str__(self) -> str:
         effects = f": {'; '.join(self.effects)}" if self.effects else ""
@@ -25,8 +26,8 @@ class Step:
 
 
 class TransitionLog:
-    """The newest steps. They are kept as text, so that they keep no message alive. Any thread may
-    add one, as a deque's append is atomic."""
+    """The newest steps, kept as text, so no message is kept alive. Any thread may add a step, as a
+    deque's append is atomic."""
 
     def __init__(self) -> None:
         self._steps: deque[Step] = deque(maxlen=STEPS_MAX)

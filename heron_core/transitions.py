@@ -1,4 +1,4 @@
-"""A state machine as a table: its states, which of them follow each other, and when."""
+"""A state machine as a table: its states, and when a state follows another."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 class MachineState(Enum):
     """A state. A link changes its state with each message, and the hash of an Enum is a function in
-    Python: this one is the object's."""
+    Python: this hash is the object's."""
 
     __hash__ = object.__hash__
 
@@ -17,11 +17,12 @@ AnyState = TypeVar("AnyState", bound=Enum)
 
 
 NOTHING: Mapping[Enum, str] = {}
-"""What follows an end."""
+"""Followers of a state that is an end."""
 
 
 class Transitions(Generic[AnyState]):
-    """What is not in the table never happens: the code that changes a state asks for it first.
+    """A transition outside of the table never happens: code asks the table before a change of
+    state.
 
     The drawing in the docs is made of the same table (`python -m tests.diagrams`).
     """
@@ -32,14 +33,14 @@ class Transitions(Generic[AnyState]):
         begins: Mapping[AnyState, str],
         after: Mapping[AnyState, Mapping[AnyState, str]],
     ) -> None:
-        """`begins`: the states in which a machine may begin -> when; `after`: state -> the states
-        that may follow -> when, for people. A state that nothing follows is an end."""
+        """`begins`: state in which a machine may begin -> when; `after`: state -> state that may
+        follow -> when, for people. A state that no state follows is an end."""
         self.name = name
         self.begins = begins
         self.after = after
 
     def begin(self, state: AnyState) -> AnyState:
-        """The state; AssertionError if no machine begins in it."""
+        """The state; AssertionError if no machine begins in the state."""
         assert state in self.begins, f"{self.name} does not start in {state.name}"
         return state
 
@@ -52,5 +53,5 @@ class Transitions(Generic[AnyState]):
 
     @property
     def ends(self) -> frozenset[AnyState]:
-        """The states that nothing follows."""
+        """The states that no state follows."""
         return frozenset(to for after in self.after.values() for to in after) - self.after.keys()

@@ -1,12 +1,12 @@
 """Structs to JSON values and back, checked field by field.
 
-A field's key is its name, or the one that `msgspec.field(name=…)` gives it. A field with a
-default may be absent, and is left out when it is None, or when it is the default if the class names
-the field in `omitted`. The field that a class names in `rest` gets the keys of no other field;
-where a class has none, such keys are ignored, so that an older reader understands a newer writer.
-Bytes are base64. A class whose JSON has other values than its fields has a method `json_values`,
-and a static method `field_values` that is its inverse, of those values alone. A class with
-`inherits_last` is written with its own fields first.
+A field's key is its name, or the name in `msgspec.field(name=…)`. A field with a default may be
+absent, and is left out when it is None, or when it is the default if the class names the field in
+`omitted`. The field that a class names in `rest` gets the keys of no other field; without such a
+field these keys are ignored, so an older reader understands a newer writer. Bytes are base64. A
+class whose JSON has other values than its fields has a method `json_values`, and a static method
+`field_values` that is the inverse, for those values alone. A class with `inherits_last` is written
+with its own fields first.
 """
 
 import base64
@@ -25,23 +25,24 @@ from heron_core.errors import ProtocolError
 REST = "rest"
 """The class variable that names the field for all other keys."""
 INHERITS_LAST = "inherits_last"
-"""The class variable that says so."""
+"""The class variable for writing inherited fields last."""
 OMITTED = "omitted"
 """The class variable that names the fields which are left out at their default."""
 WRITE = "json_values"
 """The method that returns key -> JSON value, where that is another one than the field's."""
 READ = "field_values"
-"""The static method that takes the whole JSON and returns key -> value of the field, for those."""
+"""The static method that takes the whole JSON and returns key -> value of the field, for those
+keys."""
 
 _PLAIN = (str, int, float, bool, NoneType)
-"""Types whose objects are JSON values as they are."""
+"""Types whose objects are JSON values already."""
 _ALWAYS = object()
-"""Instead of the value at which a field is left out: this one never is."""
+"""In place of a field's default: the field is never left out."""
 _NOTHING: Mapping[str, Any] = {}
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
-"""(value, where it stands) -> what it is as a Python object; ProtocolError if it is not that."""
+"""(value, its place) -> the Python object; ProtocolError for a value of another type."""
 
 
 def to_json(value: Any) -> Any:
@@ -77,7 +78,7 @@ def _default(info: FieldInfo) -> Any:
 @cache
 def _written(kind: type[Struct]) -> tuple[str | None, bool, tuple[tuple[str, str, Any], ...]]:
     """The field for all other keys, whether the kind has JSON values of its own, and for each other
-    field: name, key, and the value at which it is left out."""
+    field: name, key, and the value at which the field is left out."""
     rest, omitted = _rest(kind), getattr(kind, OMITTED, ())
     keys = tuple(
         (
@@ -108,8 +109,8 @@ def _struct_to_json(value: Struct) -> dict[str, Any]:
 
 
 def from_json(kind: type[T], data: Any, where: str) -> T:
-    """The struct `kind` out of JSON values; ProtocolError naming the field that is wrong, which
-    stands in what `where` calls it."""
+    """The struct `kind` of JSON values; ProtocolError with the field that is wrong and its place in
+    `where`."""
     hint: Any = kind
     value: T = _reader(hint)(data, where)
     return value
@@ -117,7 +118,7 @@ def from_json(kind: type[T], data: Any, where: str) -> T:
 
 @cache
 def _reader(hint: Any) -> Reader:
-    """How a value of this type is read."""
+    """Reader for values of this type."""
     if hint is Any:
         return lambda value, where: value
     origin, arguments = get_origin(hint), get_args(hint)
@@ -142,7 +143,7 @@ def _reader(hint: Any) -> Reader:
 
 
 def _with_kinds(read: Reader) -> tuple[Reader, tuple[type, ...]]:
-    """The reader, and the types of values that it takes as they are."""
+    """The reader, and the types of values that it returns unchanged."""
     if isinstance(read, partial) and read.func is _read_scalar:
         return read, read.args[0]
     return read, ()
@@ -159,7 +160,7 @@ def _read_scalar(kinds: tuple[type, ...], value: Any, where: str) -> Any:
 
 
 def _read_converted(convert: Callable[[str], Any], value: Any, where: str) -> Any:
-    """What `convert` makes of a text; it raises ValueError where the text is not one of its."""
+    """Result of `convert` for a text; `convert` raises ValueError for an invalid text."""
     try:
         return convert(_read_scalar((str,), value, where))
     except ValueError:

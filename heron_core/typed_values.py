@@ -1,7 +1,7 @@
 """Values of state as JSON that keeps their types, for people and programs of other languages.
 
-Plain values (None, bool, numbers, text, lists, dicts by text) are themselves. Every other one is an
-object of one entry, whose name says the type:
+Plain values (None, bool, numbers, text, lists, dicts by text) stay as they are. Every other value
+is an object of one entry, whose name is the type:
 
     {"$tuple": […]}  {"$set": […]}  {"$frozenset": […]}  {"$bytes": "base64"}  {"$float": "nan"}
     {"$text": "base64 of UTF-8"}  a text with lone surrogates, which are not JSON
@@ -26,7 +26,7 @@ from heron_core.errors import UsageError, shown
 
 OBJECT = "$object"
 REPR_CHARACTERS_MAX = 200
-"""Of an object that has no other form: what a person reads."""
+"""Longest repr of an object that has no other form: a person reads the repr."""
 
 
 class ShownObject(Struct, frozen=True):
@@ -38,7 +38,7 @@ class ShownObject(Struct, frozen=True):
 
 
 def typed(value: Any) -> Any:
-    """What json.dumps takes for a value, with its type."""
+    """A value with its type in a form that json.dumps takes."""
     write = _WRITERS.get(type(value))
     return _object(value) if write is None else write(value)
 
@@ -49,7 +49,7 @@ def typed_text(value: Any) -> str:
 
 
 def untyped(data: Any) -> Any:
-    """The inverse of `typed`; ValueError for what is no such form."""
+    """The inverse of `typed`; ValueError for data of no such form."""
     if isinstance(data, list):
         return [untyped(each) for each in data]
     if not isinstance(data, dict):
@@ -74,8 +74,8 @@ def value_in(text: str) -> Any:
 
 
 def given_value(text: str) -> Any:
-    """A value as the command line and requests give it: JSON of this kind, or else text. UsageError
-    for JSON that is no value."""
+    """The value of a text of the command line or a request: JSON of this kind, or the text itself.
+    UsageError for JSON that is no value."""
     try:
         data = json.loads(text)
     except ValueError:

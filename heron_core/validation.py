@@ -1,8 +1,8 @@
-"""What is wrong with a topology, found before anything starts.
+"""Checks of a topology before anything starts.
 
 Rules of Heron (TopologyUtils.verifyTopology, heronpy's TopologyType) and of Storm (StormTopology
 checks in Nimbus); a cycle of bolts is allowed, as in both. Each problem is one line that names the
-component, what is wrong and the valid choices.
+component, the error and the valid choices.
 """
 
 import re
@@ -42,7 +42,7 @@ _CHOICES_MAX = 12
 
 
 def problems(topology: TopologySpec) -> list[str]:
-    """Every problem of the topology as one line each; an empty list if it can run."""
+    """All problems of the topology, one line each; empty for a topology that can run."""
     return list(_problems(with_errors(topology)))
 
 
@@ -54,7 +54,7 @@ def check(topology: TopologySpec) -> None:
 
 
 def check_native(topology: TopologySpec) -> None:
-    """TopologyError for what the native engine cannot do: checkpoints of every topology."""
+    """TopologyError for a topology that the native engine cannot run: one with checkpoints."""
     merged = config.with_defaults(topology.config)
     if not config.takes_checkpoints(merged):
         return
@@ -109,7 +109,7 @@ def _problems(topology: TopologySpec) -> Iterator[str]:
 
 
 def _number_problems(topology: TopologySpec) -> Iterator[str]:
-    """Before anybody makes a list of that many instances."""
+    """Problems of parallelisms, checked before lists of so many instances are made."""
     numbers = [each.parallelism for each in topology.components]
     if all(type(each) is int for each in numbers):
         try:
@@ -119,7 +119,7 @@ def _number_problems(topology: TopologySpec) -> Iterator[str]:
 
 
 def topology_name_problems(name: object) -> Iterator[str]:
-    """Why a topology cannot be called so, one line each."""
+    """Why a topology cannot have this name, one line each."""
     if not isinstance(name, str) or not _TOPOLOGY_NAME.fullmatch(name):
         yield (
             f"topology name {name!r} must be a word without blanks, dots, colons, slashes"
@@ -132,9 +132,9 @@ def topology_name_problems(name: object) -> Iterator[str]:
 
 
 def _unfit_in(name: str) -> str:
-    """What a name of a topology or a component must not have, or do; empty for a good one. Commands
-    take a dash for an option, and addresses a percent sign for an escape; of what cannot be
-    printed a terminal shows nothing, or turns the text around."""
+    """The fault in a name of a topology or a component; empty for a good name. Commands take a dash
+    for an option, and addresses a percent sign for an escape; a character that cannot be printed is
+    invisible in a terminal, or turns the text around."""
     if name.startswith("-"):
         return "begin with '-'"
     unfit = next((each for each in name if each == "%" or not each.isprintable()), "")

@@ -1,4 +1,5 @@
-"""The current key: that of the tuple being processed, made only when a state asks for it."""
+"""The current key: the key of the tuple being processed, computed when a state first asks for
+it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +10,10 @@ from heron_core.state.keys import key_of
 
 
 class CurrentKey(TupleKey):
-    """Set `tuple` before each tuple; a call gives its key. All of it is for the main thread."""
+    """Set `tuple` before each tuple; a call returns the tuple's key. For the main thread alone."""
 
     def __init__(self, component: str, fields: Sequence[str] = ()) -> None:
-        """`fields`: by what the component's inputs are grouped."""
+        """`fields` are the fields by which the component's inputs are grouped."""
         super().__init__(component)
         self._fields = tuple(fields)
 
@@ -27,24 +28,25 @@ class CurrentKey(TupleKey):
         self.go_on_with(self.given(key))
 
     def go_on_with(self, key: Any) -> None:
-        """As `set`, with a key as states have it."""
+        """As `set`, with a key in the form that states use."""
         self._key = key
         self._seen = self.tuple = object()
 
     def state(self) -> tuple[Any, Any, Any]:
-        """What `restore` takes, once another key has been the current one."""
+        """The present key in the form that `restore` takes, after other keys have been current."""
         return self.tuple, self._seen, self._key
 
     def restore(self, state: tuple[Any, Any, Any]) -> None:
-        """The current key is what it was."""
+        """Make the key of this state the current one again."""
         self.tuple, self._seen, self._key = state
 
     def unset(self) -> None:
-        """There is no current key."""
+        """Leave no key current."""
         self.tuple = self._seen = None
 
     def given(self, key: Any) -> Any:
-        """The key that user code gives: one field's value, or a tuple of several fields'."""
+        """The key that user code gives, as states use it: the value of one field, or a tuple of the
+        values of several fields."""
         if len(self._fields) < 2:
             return key_of([key])
         if not isinstance(key, (tuple, list)) or len(key) != len(self._fields):

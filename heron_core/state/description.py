@@ -1,7 +1,8 @@
-"""What the folder of a checkpoint or a savepoint says about itself, and what a state holds.
+"""Description of the folder of a checkpoint or a savepoint, and of the contents of one state.
 
-A description names the tasks of each component, so whoever restores it needs no topology that runs;
-a savepoint's also names the states. Nothing here opens a value: no user code is needed for it.
+A description names the tasks of each component, so a restore needs no running topology; the
+description of a savepoint also names the states. Nothing here opens a value: no user code is
+needed.
 """
 
 from collections.abc import Mapping
@@ -25,53 +26,53 @@ from heron_core.typed_json import from_json
 from heron_core.wire.values import unpacker
 
 FORMAT = 1
-"""Of descriptions; one that is higher was written by a later version."""
+"""Format of descriptions; a description with a higher one was written by a later version."""
 
 
 _UNPACK_PLAIN = unpacker(pickles=False)
-"""As an instance reads a state, but for pickles: there it raises."""
+"""Unpacks values as an instance does when it reads a state, but raises for pickles."""
 _NOT_SHOWN = (StateKind.DEADLINES, StateKind.WATERMARK)
-"""They belong to other states."""
+"""Kinds of tables that belong to other states."""
 
 
 class SavedState(Struct, frozen=True):
-    """A state by its name."""
+    """Name and kind of a state."""
 
     name: str
-    """Empty for what is kept by Heron's put(key, value)."""
+    """Name of the state; empty for the entries of Heron's put(key, value)."""
     kind: str
 
 
 class SavedComponent(Struct, frozen=True):
-    """A component as it was."""
+    """Tasks and states of a component at the time of the checkpoint."""
 
     tasks: tuple[int, ...]
-    """Sorted; as many as its parallelism was."""
+    """Sorted task ids; the parallelism is their number."""
     states: tuple[SavedState, ...] = ()
-    """Of a savepoint: those that hold something."""
+    """In a savepoint: the states that have entries."""
 
 
 class Description(Struct, frozen=True, kw_only=True):
-    """What is in a folder of states."""
+    """Contents of a folder of states."""
 
     topology: str
     checkpoint: int
     at: float
-    """When it was triggered, in seconds since 1970."""
+    """Time of the trigger in seconds since 1970."""
     version: str
-    """Of heronpy, which wrote it."""
+    """Version of heronpy that wrote the folder."""
     components: Mapping[str, SavedComponent]
     backend: str = MEMORY
     key_groups: int = KEY_GROUPS
     at_end: str = ""
-    """The phase of the end in which it was taken; empty before that."""
+    """Phase of the end of the topology in which the checkpoint was taken; empty before the end."""
     is_savepoint: bool = False
-    """Whether the folder has all its files itself."""
+    """Whether the folder itself has all its files."""
     format: int = FORMAT
 
 
 def description_from_json(value: Any, where: str) -> Description:
-    """The description of the folder `where`; ProtocolError if it is none that can be read."""
+    """Description of the folder `where`; ProtocolError if the value is no readable description."""
     found = value.get("format", 0) if isinstance(value, dict) else 0
     if isinstance(found, int) and found > FORMAT:
         version = value.get("version", "a later one")
@@ -85,7 +86,7 @@ def description_from_json(value: Any, where: str) -> Description:
 def description_of(
     topology: TopologySpec, packing: PackingPlan, checkpoint: int, at: float
 ) -> Description:
-    """The description of a checkpoint of a topology that runs by this plan."""
+    """Description of a checkpoint of a topology that runs by this plan."""
     # Late: it looks for the package's metadata in files, and most processes describe nothing.
     from heron_core.version import version_of_heronpy
 
@@ -100,31 +101,32 @@ def description_of(
 
 
 class Contents(Struct, frozen=True):
-    """What one state holds."""
+    """Contents of one state."""
 
     backend: str
     tables: tuple[TableId, ...]
-    """Those that may hold something."""
+    """Tables that may have entries."""
     input_messages: int = 0
-    """Input that its task had not processed."""
+    """Number of input messages that the task had not processed."""
 
     @property
     def states(self) -> tuple[SavedState, ...]:
-        """They as a user knows them."""
+        """The states under the names that the user gave them."""
         shown = (each for each in self.tables if each.kind not in _NOT_SHOWN)
         return tuple(SavedState(each.name, each.kind.value) for each in shown)
 
     @property
     def may_be_divided(self) -> bool:
-        """Whether keys divide it, as far as can be seen; an instance that begins with it looks."""
+        """Whether keys divide the state, as far as can be seen; an instance that begins with it
+        checks."""
         plain = any(each.kind is StateKind.PLAIN for each in self.tables)
         keyed = any(each.kind is not StateKind.PLAIN for each in self.tables)
         return not plain or (keyed and self.backend != MEMORY)
 
 
 def opens_pickles(state: bytes) -> bool:
-    """Whether a state may have values that only pickle can carry: who opens those runs code of
-    whoever has made it. What cannot be looked through, as RocksDB's files, may."""
+    """Whether a state may have values that only pickle can carry. Opening such values runs code of
+    the author of the state. A state whose values cannot be read here, as RocksDB's files, may."""
     try:
         state, saved = decode_input(state)
         if saved.messages:  # whose values are not looked through
@@ -140,7 +142,7 @@ def opens_pickles(state: bytes) -> bool:
 
 
 def contents_of(state: bytes, where: str) -> Contents:
-    """What a state holds; StateError if it is none."""
+    """Contents of the state of bytes `state`; StateError if the bytes are no state."""
     try:
         messages, _ = input_size(state)
         state, _ = decode_input(state)

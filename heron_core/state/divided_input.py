@@ -1,16 +1,16 @@
-"""Saved input of a component's previous tasks, divided among those that it has now.
+"""Saved input of a component's previous tasks, divided among its present tasks.
 
-The grouping of a tuple's stream decides which of them processes it, as it did when it was sent:
+The grouping of the stream decides which present task processes a tuple, as it did for the sender:
 
-    FIELDS                      the one that owns its key now
-    SHUFFLE, NONE, LOCAL_OR_    any: they share them evenly
-    all others                  the one with the index of the task that it was sent to, modulo
-                                their number: what goes to all, to one that is named or chosen by
-                                code, or to the first
+    FIELDS                      the task that owns the tuple's key now
+    SHUFFLE, NONE, LOCAL_OR_    any task: the tasks share the tuples evenly
+    all others                  the task whose index is that of the tuple's previous task, modulo
+                                the number of tasks: groupings to all tasks, to the first one, or
+                                to a task that is named or chosen by code
 
-Each tuple is one task's, whoever asks, so a restore that is repeated divides it the same again. The
-tuples of a previous task keep their order. Watermarks are left out: each was of a place among
-tuples that others process now, and the sources say theirs again.
+Each tuple belongs to one task, whichever task computes this, so a repeated restore divides the
+input in the same way. The tuples of a previous task keep their order. Watermarks are left out: each
+had a place among tuples that several tasks process now, and the sources send watermarks again.
 """
 
 from array import array
@@ -36,14 +36,14 @@ _STREAMS_AT = 2
 
 
 class PreviousInput(Struct, frozen=True):
-    """What a previous task had not processed."""
+    """Input that a previous task had not processed."""
 
     key_range: KeyRange
     saved: SavedInput
 
 
 class _Rule(Struct, frozen=True):
-    """Which task is to have a tuple of one stream."""
+    """Chooses the task for a tuple of one stream."""
 
     spec: StreamSpec
     keys: tuple[tuple[int, ...], ...]
@@ -51,8 +51,8 @@ class _Rule(Struct, frozen=True):
     is_spread: bool
 
     def index(self, previous: KeyRange, tasks: int, at: int, row: Sequence[Any]) -> int:
-        """Of the task that is to have this tuple, of so many; `at` counts what the previous one
-        had.
+        """Index of the task for this tuple, among `tasks` tasks; `at` counts the tuples of the
+        previous task.
 
         A tuple of a stream grouped by fields may have been sent otherwise: to a task by name."""
         for positions in self.keys:
@@ -72,8 +72,8 @@ class InputDivider:
         self._rules: dict[tuple[str, str], _Rule] = {}
 
     def share(self, previous: Iterable[PreviousInput], now: KeyRange) -> SavedInput:
-        """What the task of `now` is to process, of all that the previous ones had not; StateError
-        for what cannot be read."""
+        """Share of the task of `now` in the unprocessed input of the previous tasks; StateError for
+        input that cannot be read."""
         messages: list[Frames] = []
         sources: dict[int, InputSource] = {}
         for previous_input in previous:
@@ -141,7 +141,7 @@ class InputDivider:
         return _Rule(spec, keys, any(grouping.kind.is_spread for grouping in groupings))
 
     def _rows(self, head: Header, frames: Frames, rules: list[_Rule]) -> Sequence[Sequence[Any]]:
-        """The values of each tuple, if any of them has a key; else nothing of each."""
+        """The values of each tuple if a rule has keys; otherwise an empty row for each tuple."""
         if not any(each.keys for each in rules):
             return [()] * head.items
         if not head.flags & COLUMNS:
@@ -159,7 +159,7 @@ def _streams_of(frames: Frames) -> "array[int]":
 
 
 def _cut(head: Header, frames: Frames, rows: list[int], spec: StreamSpec) -> Frames:
-    """The message with these tuples of it alone."""
+    """The message with only the tuples of these rows."""
     if head.flags & _TRACKED:
         raise StateError("the input in a state is tracked, which no checkpoint's is")
     if len(rows) == head.items:

@@ -1,10 +1,11 @@
-"""A snapshot that has files besides its bytes, as that of a state larger than memory has.
+"""Snapshots that have files besides their bytes, such as those of a state larger than memory.
 
-Whoever keeps a state as bytes keeps this one, too, and a checkpoint store saves the files that it
-does not have yet. A file is called after its content, so that no two differ under one name.
+Code that keeps a state as bytes also keeps this one, and a checkpoint store saves the files that
+the store does not have yet. The name of a file is made of its content, so no two files differ under
+one name.
 
-To read all files for their names takes a while for a large state, which the main thread has no time
-for: it takes a DeferredSnapshot, whose bytes whoever needs them first makes.
+Reading all files for their names takes a while for a large state, and the main thread has no time
+for that: the main thread takes a DeferredSnapshot, whose bytes are made by their first reader.
 """
 
 import hashlib
@@ -12,20 +13,21 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 DIGEST_CHARACTERS = 40
-"""Of a SHA-256 in a file's name: 160 bits tell apart all files that there will ever be."""
+"""Characters of a SHA-256 in a file's name: 160 bits tell apart all files that there will ever
+be."""
 
 
 class FileSource(Protocol):
     """Where the files of a snapshot are."""
 
     def copy(self, name: str, path: str) -> None:
-        """Have the file at `path` of this machine; HeronError if it cannot be had."""
+        """Copy a file to `path` on this machine; HeronError if the file cannot be read."""
 
     def read(self, name: str) -> bytes:
-        """Its content; HeronError if it cannot be had."""
+        """Content of a file; HeronError if the file cannot be read."""
 
     def local_path(self, name: str) -> str | None:
-        """Where it is on this machine; None if it is elsewhere."""
+        """Path of a file on this machine; None if the file is elsewhere."""
 
 
 class FileSnapshot(bytes):
@@ -45,16 +47,16 @@ class FileSnapshot(bytes):
 
 
 class DeferredSnapshot:
-    """A snapshot that is taken, and whose bytes are still to be made, in whichever thread."""
+    """A snapshot that has been taken and whose bytes are made later, in any thread."""
 
     def __init__(self, make: Callable[[], bytes]) -> None:
-        """`make` gives the same whenever it is called, and in whichever threads, also in two at
-        once; but as a rule it is called once."""
+        """`make` returns the same bytes at each call and in each thread, also in two threads at
+        once; as a rule there is one call."""
         self._make = make
         self._made: bytes | None = None
 
     def made(self) -> bytes:
-        """The bytes; what `make` raises if it cannot."""
+        """Bytes of the snapshot; raises the exception of `make` if there is one."""
         made = self._made
         if made is None:
             made = self._made = self._make()
@@ -71,10 +73,10 @@ def as_bytes(state: StateBytes) -> bytes:
 
 
 def size_of(state: bytes) -> int:
-    """Of all of a state, its files included."""
+    """Bytes of a state, its files included."""
     return len(state) + (sum(state.files.values()) if isinstance(state, FileSnapshot) else 0)
 
 
 def digest_of(content: bytes) -> str:
-    """What a file with this content is called after."""
+    """Name of a file with this content."""
     return hashlib.sha256(content).hexdigest()[:DIGEST_CHARACTERS]

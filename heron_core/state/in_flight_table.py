@@ -1,7 +1,8 @@
 """The tuples in flight at a task, as entries of its state: saved, divided and restored with it.
 
-Each has a key that its task owns, so other numbers of tasks divide them as they do any keyed state:
-the key of the tuple where its stream is grouped by fields, and else one that is looked for.
+Each tuple has a key that the task owns, so another number of tasks divides the tuples as any keyed
+state: the key of the tuple if its stream is grouped by fields, otherwise a key that is searched
+for.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from heron_core.state.parts import KeyRange
 from heron_core.state.protocol import StateBackend, StateKind, StateTable, TableId
 
 TABLE = TableId("__in_flight", StateKind.LIST, nested=True, indexed=True)
-"""No state of a user's has this name: it is no Python identifier that is public."""
+"""Table of the tuples in flight. No state of a user has this name: it is no public identifier."""
 SPREAD = 16
 """So many keys are looked for: among so many tasks are tuples without a key divided later."""
 
@@ -24,8 +25,8 @@ Item = tuple[str, str, int | None, Any]
 def put_in_flight(
     backend: StateBackend, key_range: KeyRange, items: Sequence[Item], item_keys: Sequence[Any]
 ) -> None:
-    """Have these saved with the next snapshot, in place of those before; `item_keys` are their
-    keys, None for one that has none."""
+    """Save these items with the next snapshot, in place of the previous ones; `item_keys` are the
+    keys of the items, None for an item without one."""
     if not items and TABLE not in backend.names():
         return
     table = backend.table(TABLE)
@@ -37,7 +38,7 @@ def put_in_flight(
 
 
 def take_in_flight(backend: StateBackend) -> list[Item]:
-    """Those that were saved, in order; none is left in the state."""
+    """The saved items in order; the state keeps none of them."""
     if TABLE not in backend.names():
         return []
     table = backend.table(TABLE)
@@ -55,7 +56,7 @@ def _empty(table: StateTable) -> None:
 
 
 def own_keys(key_range: KeyRange) -> list[str]:
-    """Some keys that a task owns."""
+    """Some keys that the task owns."""
     return list(_first(SPREAD, key_range))
 
 

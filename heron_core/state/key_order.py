@@ -1,7 +1,7 @@
-"""The order of keys of any types, as bytes: what is merged of several tasks is merged by it.
+"""The order of keys of any types, as bytes: entries of several tasks are merged by this order.
 
-Numbers come by their size, then texts, then tuples by their parts, then all others by their
-canonical form. Equal keys have equal bytes, and different keys different ones.
+Numbers come by size, then texts, then tuples by their parts, then all other keys by their canonical
+form. Equal keys have equal bytes, and different keys different ones.
 """
 
 import math
@@ -17,7 +17,7 @@ _ALL = (1 << 64) - 1
 
 
 def order_of(key: Any) -> bytes:
-    """Where a key stands among all others."""
+    """Bytes that sort as the key does."""
     if type(key) is str:
         return b"s" + key.encode("utf-8", "surrogatepass")
     if isinstance(key, tuple):
@@ -46,11 +46,12 @@ def _as_double(key: Any) -> float | None:
 
 
 def _sortable(number: float) -> bytes:
-    """Of the bits of a double: the sign turned, and of a negative one all bits."""
+    """Sortable bytes of a double: the sign bit is turned, and for a negative number all bits
+    are."""
     bits = int.from_bytes(_DOUBLE.pack(number + 0.0), "big")
     return _NUMBER.pack(bits ^ (_ALL if bits & _SIGN else _SIGN))
 
 
 def _ended(part: bytes) -> bytes:
-    """With an end that sorts before whatever may follow."""
+    """The part with an end that sorts before all following bytes."""
     return part.replace(b"\0", b"\0\xff") + b"\0\0"

@@ -1,11 +1,11 @@
-"""The values of a tuple that are its key, and how a tuple has them."""
+"""The values of a tuple that are its key, and where these are in a tuple."""
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
 LAYOUT = {"component": 1, "stream": 2, "values": 4}
-"""Which items of a tuple of heronpy's decide its key: those of heron_api.tuple, and of
+"""Items of a tuple of heronpy's that decide the tuple's key: those of heron_api.tuple, and of
 heron_frontends.adapters.tuple_layout."""
 _ITEMS = 7
 _FIELD_KIND: Any = type(vars(namedtuple("Probe", "only"))["only"])
@@ -21,12 +21,13 @@ def key_of(values: Sequence[Any]) -> Any:
 
 
 def shown_key(key: Any) -> Any:
-    """What a user knows as the key: the value of one field, a tuple for several."""
+    """The key as a user knows it: the value of one field, a tuple for several."""
     return key[0] if type(key) is tuple and len(key) == 1 else key
 
 
 def _frozen(value: Any) -> Any:
-    """A list is as good a key as the tuple of its items: the grouping takes them for equal."""
+    """The value with lists as tuples: the grouping takes a list and the tuple of its items for
+    equal."""
     kind = _FROZEN.get(type(value))
     if kind is None:
         return value
@@ -34,7 +35,7 @@ def _frozen(value: Any) -> Any:
 
 
 def is_laid_out(kind: type) -> bool:
-    """Whether all objects of a class have these attributes, as the items of LAYOUT."""
+    """Whether all objects of a class have the attributes of LAYOUT as its items."""
     if not issubclass(kind, tuple) or kind.__getattribute__ is not tuple.__getattribute__:
         return False
     items = tuple(range(_ITEMS))

@@ -1,13 +1,13 @@
-"""Keys of state: which key group a key is in, and which task owns it.
+"""Keys of state: the key group and the owning task of a key.
 
-A key is the values of the fields that its stream is grouped by. Inside the state it is the value
-itself for one field and a tuple for several; one value that is a tuple already is wrapped in a
-tuple of its own, so that its hash is always the one that the fields grouping routes by
+A key consists of the values of the fields by which its stream is grouped. Inside the state, the key
+is the value itself for one field and a tuple for several; a single value that is a tuple already is
+wrapped in a tuple of its own, so its hash is always the hash by which the fields grouping routes
 (heron_core.algorithms.hashing).
 
-A task of n owns the n-th part of the hash space, as the grouping routes to it; a key group is the
-128th part. The bounds of tasks are not rounded to groups, which would give some tasks twice the
-keys of others: a group that lies across a bound is divided key by key when the tasks change.
+A task of n owns the n-th part of the hash space, as the grouping routes to the task; a key group is
+the 128th part. The bounds of tasks are not rounded to groups, which would give some tasks twice the
+keys of others: a group across a bound is divided key by key when the tasks change.
 """
 
 from typing import Any
@@ -18,11 +18,12 @@ from heron_core.state.key_values import key_of as key_of
 from heron_core.state.key_values import shown_key as shown_key
 
 KEY_GROUPS = 128
-"""As Flink's default: state moves in parts of less than 1 %, and a list of them stays short."""
+"""As Flink's default: state moves in parts of less than 1 %, and a list of the parts stays
+short."""
 
 
 def key_hash(key: Any) -> int:
-    """The number that fields grouping routes the key by; StateError if it has none."""
+    """Number by which fields grouping routes the key; StateError for a key that has no hash."""
     try:
         return stable_hash(key if type(key) is tuple else (key,))
     except NotHashable as error:
@@ -35,19 +36,19 @@ def key_group(key: Any, groups: int = KEY_GROUPS) -> int:
 
 
 def owner(key: Any, tasks: int) -> int:
-    """The index of the task that owns the key, the one that fields grouping sends it to."""
+    """Index of the task that owns the key, to which fields grouping sends the key."""
     return slot(key_hash(key), tasks)
 
 
 def owners_of_group(group: int, tasks: int) -> range:
-    """The indices of the tasks that own keys of a key group."""
+    """Indices of the tasks that own keys of a key group."""
     bits = HASH_BITS - (KEY_GROUPS - 1).bit_length()
     first, last = group << bits, ((group + 1) << bits) - 1
     return range(slot(first, tasks), slot(last, tasks) + 1)
 
 
 def groups_of(index: int, tasks: int, groups: int = KEY_GROUPS) -> range:
-    """The key groups that may hold keys of the task `index` of so many."""
+    """Key groups that may have keys of the task `index` of `tasks` tasks."""
     first = -(-(index << HASH_BITS) // tasks)
     last = -(-((index + 1) << HASH_BITS) // tasks) - 1
     return range(slot(first, groups), slot(last, groups) + 1)

@@ -1,16 +1,16 @@
 """The state backend that keeps everything in dicts, and saves what has changed.
 
 A snapshot is a row of chunks: first one with everything, then one for each later snapshot with the
-entries that have changed since. It is complete by itself, and its cost is that of packing the
-changes (60 ns an entry). A full one comes again when the changes have grown as large as what they
-change, or are many. A large chunk is a file of the snapshot, so a checkpoint store writes it once
-and keeps it as long as a checkpoint has it.
+entries that have changed since. A snapshot is complete by itself, and costs as much as packing the
+changes (60 ns an entry). A full chunk comes again when the changes have grown as large as the
+entries that they change, or are many. A large chunk is a file of the snapshot, so a checkpoint
+store writes the chunk once and keeps it as long as a checkpoint has it.
 
-What has changed is noted together with its value, or the cell of it, so that a snapshot looks
-nothing up again: in a large table that takes longer than anything else. Nothing is noted before the
-first snapshot, so a topology without checkpoints pays for none. A value that can change in place (a
-list, a dict, an object) counts as changed whenever it was read: user code may have changed it
-without putting it back.
+A change is noted together with its value, or the cell of the value, so a snapshot looks up nothing
+again: in a large table, look-ups take longer than anything else. Nothing is noted before the first
+snapshot, so a topology without checkpoints pays for none. A value that can change in place (a list,
+a dict, an object) counts as changed whenever it was read: user code may have changed the value
+without a put.
 """
 
 import secrets
@@ -40,13 +40,14 @@ from heron_core.state.table_changes import (
 
 MEMORY = "memory"
 CHUNKS_MAX = 20
-"""A restore reads all of them, and an entry that changes all the time is in each."""
+"""Most chunks of a snapshot. A restore reads all of these, and each has the entries that change all
+the time."""
 FILE_BYTES_MIN = 64 * 1024
-"""A smaller chunk stands in the bytes of each snapshot: a file of its own costs as much as writing
-so many bytes again."""
+"""Least bytes of a chunk in a file. A smaller chunk is part of the bytes of each snapshot: a file
+of its own costs as much as writing so many bytes again."""
 NAME_BYTES = 8
-"""Of chance in a file's name: two chunks of equal content are two files, so that one is never
-written in time for a checkpoint while the other is removed with the last one that has it."""
+"""Random bytes in a file's name: two chunks of equal content are two files, so no file is written
+in time for a checkpoint while it is removed with the last checkpoint that had it."""
 
 
 class KeptChunk:
@@ -55,18 +56,18 @@ class KeptChunk:
     __slots__ = ("_file", "_own_name", "data")
 
     def __init__(self, data: bytes, file: str = "") -> None:
-        """`file`: the name that it has already."""
+        """`file` is the name of the chunk's file, if there is one already."""
         self.data = data
         self._file = file
         self._own_name = secrets.token_hex(NAME_BYTES)
 
     @property
     def is_large(self) -> bool:
-        """Whether it is to be a file."""
+        """Whether the chunk becomes a file."""
         return len(self.data) >= FILE_BYTES_MIN
 
     def chunk(self) -> Chunk:
-        """As a part of a snapshot; a large one is read for its name, once."""
+        """The chunk as a part of a snapshot; a large one is read for its name, once."""
         if not self.is_large:
             return Chunk(self.data)
         if not self._file:
@@ -95,7 +96,7 @@ class ChunkFiles:
 
 
 def _with_files(tables: tuple[TableId, ...], kept: Sequence[KeptChunk]) -> bytes:
-    """A snapshot whose large chunks are its files."""
+    """A snapshot whose large chunks are files."""
     chunks = tuple(each.chunk() for each in kept)
     files = {each.file: each.data for each in chunks if each.file}
     data = encode(Snapshot(MEMORY, tables, chunks))
@@ -141,13 +142,13 @@ class MemoryBackend:
         return encode(Snapshot(MEMORY, tuple(self.names()), chunks))
 
     def deferred_snapshot(self) -> StateBytes:
-        """See StateBackend: what is left for later is to name the large chunks."""
+        """See StateBackend: only the names of large chunks are made later."""
         chunks = self._all_chunks()
         deferred = DeferredSnapshot(partial(_with_files, tuple(self.names()), chunks))
         return deferred if any(each.is_large for each in chunks) else deferred.made()
 
     def _all_chunks(self) -> list[KeptChunk]:
-        """Those of before and one with what has changed; or one with everything."""
+        """The previous chunks and one with the changes; or a single one with everything."""
         full = self._needs_full()
         parts = {
             table.id.name: everything_in(table) if full else changes_of(table)
@@ -197,7 +198,7 @@ class MemoryBackend:
 
 
 def wrong_kind(component: str, found: TableId, wanted: TableId) -> str:
-    """What is said of a state that was another kind of state when it was saved."""
+    """Message on a state that was saved as another kind of state."""
     return (
         f"{component}: the state {wanted.name!r} was saved as a {found.kind} state and is a "
         f"{wanted.kind} state now: give it another name, or start without the saved state"

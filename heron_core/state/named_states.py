@@ -1,4 +1,4 @@
-"""All states of one component's instance, by name: where user code gets at them."""
+"""All states of one component's instance, by name: the access of user code to states."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class _Declared:
 
 
 class NamedStates:
-    """The states of one instance, in one backend."""
+    """The states of an instance, in a single backend."""
 
     def __init__(self, backend: StateBackend, current: CurrentKey, clock: Clock) -> None:
         self.backend = backend
@@ -43,7 +43,7 @@ class NamedStates:
         self.handed_out: dict[str, Any] = {}
         """The first state of each name."""
         self.timers: TimerService | None = None
-        """None as long as nobody has asked for them."""
+        """Timers of the instance; None before the first request for them."""
 
     @property
     def is_keyed(self) -> bool:
@@ -51,11 +51,11 @@ class NamedStates:
         return bool(self._declared) or self.timers is not None
 
     def now(self) -> float:
-        """By the clock that times to live go by."""
+        """Time by the clock of the times to live."""
         return self._clock()
 
     def timer_service(self) -> TimerService:
-        """The timers of all keys; there is one for an instance."""
+        """The timers of all keys; an instance has one service."""
         if self.timers is None:
             self.timers = TimerService(self._timer_table, self.current)
         return self.timers
@@ -64,11 +64,11 @@ class NamedStates:
         return self.backend.table(TableId(_TIMERS + domain, StateKind.TIMERS, nested=True))
 
     def window_tables(self) -> tuple[StateTable, StateTable]:
-        """(what a window bolt keeps of each key, its watermark)"""
+        """(table of a window bolt's entries by key, table of the bolt's watermark)"""
         return self.backend.table(_WINDOWS), self.backend.table(_WATERMARK)
 
     def as_saved(self) -> "NamedStates":
-        """The same states for whoever knows them by the names and kinds of before."""
+        """The same states, for code that asks by the saved names and kinds."""
         return NamedStates(self.backend, self.current, self._clock)
 
     def restored(self) -> None:
@@ -85,7 +85,7 @@ class NamedStates:
         ttl_secs: float | None = None,
         refresh_on_read: bool = False,
     ) -> ValueState[Any]:
-        """One value for each key. A `default` that can be called is called for each use."""
+        """One value for each key. A callable `default` is called for each use."""
         table = self._table(name, StateKind.VALUE, ttl_secs, refresh_on_read)
         return self._noted(name, ValueState(table, self.current, default))
 
@@ -112,8 +112,8 @@ class NamedStates:
         refresh_on_read: bool = False,
         check: Callable[[Any], object] | None = None,
     ) -> ReducingState[Any]:
-        """One value for each key, to which others are added by `reduce(so far, new)`. `check`
-        raises for results that count for nothing."""
+        """One value for each key, to which values are added by `reduce(so far, new)`. `check`
+        raises for invalid results."""
         table = self._table(name, StateKind.REDUCING, ttl_secs, refresh_on_read)
         return self._noted(name, ReducingState(table, self.current, reduce, default, check))
 
@@ -203,7 +203,7 @@ class NamedStates:
 
 
 def deadlines_of(table_id: TableId) -> TableId:
-    """The table that says when the entries of another one expire, where they do."""
+    """Table of the times at which entries of another table expire."""
     return replace(table_id, name=_DEADLINES + table_id.name, kind=StateKind.DEADLINES)
 
 

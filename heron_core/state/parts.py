@@ -1,12 +1,12 @@
-"""The state of a task as parts of the states of others: what a component with another number of
-tasks begins with.
+"""The state of a task as parts of the states of others: the start of a component that has another
+number of tasks.
 
     b"HPARTS" 1 byte version, u32 length of the header (big endian)
     header    msgpack: [index, tasks, [[index, tasks, bytes, plain entries] of each part]]
-    parts     the states of previous tasks that may hold keys of this one, each as it was saved
+    parts     the states of previous tasks that may have keys of this task, each as it was saved
 
-A part is divided by whoever begins with it, in the process that has the user's classes: nobody else
-can open all keys. The key decides: hash ranges, as fields grouping routes (keys.py).
+The task that begins with a part divides it, in the process that has the user's classes: no other
+process can open all keys. The key decides: hash ranges, as fields grouping routes (keys.py).
 """
 
 from collections.abc import Sequence
@@ -26,27 +26,27 @@ _START = len(_MAGIC) + _LENGTH_BYTES
 
 
 class KeyRange(Struct, frozen=True):
-    """The keys of one task of so many of a component."""
+    """The keys of one task: its index among the tasks of a component."""
 
     index: int
     tasks: int
 
     def overlaps(self, other: "KeyRange") -> bool:
-        """Whether there may be keys that both own, in their numbers of tasks."""
+        """Whether both ranges, each with its own number of tasks, may share keys."""
         begins_first = self.index * other.tasks < (other.index + 1) * self.tasks
         ends_last = other.index * self.tasks < (self.index + 1) * other.tasks
         return begins_first and ends_last
 
 
 class PlainEntries(IntEnum):
-    """What becomes of what a previous task kept by put(), which no key divides."""
+    """Treatment of a previous task's entries from put(), which no key divides."""
 
     REFUSED = 0
-    """There is to be none."""
+    """The part must have no such entries."""
     LEFT = 1
-    """It stays with that task."""
+    """The entries stay with the previous task."""
     TAKEN = 2
-    """It is this very task's."""
+    """The entries are the ones of this very task."""
 
 
 class StatePart(Struct, frozen=True):
@@ -58,14 +58,14 @@ class StatePart(Struct, frozen=True):
 
 
 class Parts(Struct, frozen=True):
-    """What a task begins with."""
+    """The parts of states with which a task begins."""
 
     key_range: KeyRange
     parts: tuple[StatePart, ...]
 
 
 def encode_parts(parts: Parts) -> bytes:
-    """As bytes; with the files of all parts, if they have any."""
+    """Bytes of the parts; with the files of all parts, if there are any."""
     lengths = [
         [part.key_range.index, part.key_range.tasks, len(part.state), part.plain]
         for part in parts.parts
@@ -81,7 +81,7 @@ def encode_parts(parts: Parts) -> bytes:
 
 
 def decode_parts(data: bytes) -> Parts | None:
-    """The inverse; None for a state that is whole. StateError for what is damaged."""
+    """The parts in `data`; None for a whole state. StateError for damaged bytes."""
     if not data.startswith(_MAGIC):
         return None
     try:
@@ -105,7 +105,7 @@ def _with_files(part: bytes, whole: bytes) -> bytes:
 
 
 class _FilesOfParts:
-    """The files of several states; those of one name have one content."""
+    """The files of several states; files of one name have one content."""
 
     def __init__(self, states: Sequence[FileSnapshot]) -> None:
         self._states = states
@@ -127,8 +127,8 @@ class _FilesOfParts:
 
 
 def gather(backend: StateBackend, parts: Parts, component: str) -> None:
-    """Put the keys of a task into its backend, out of all parts; StateError for what cannot be
-    divided."""
+    """Put the keys of a task, out of all parts, into its backend; StateError for a state that
+    cannot be divided."""
     for table_id in backend.names():
         backend.table(table_id).clear()
     for part in parts.parts:
@@ -148,7 +148,8 @@ def gather(backend: StateBackend, parts: Parts, component: str) -> None:
 
 
 def _restore(backend: StateBackend, state: bytes, component: str) -> None:
-    """A part may be made of parts itself: nothing was saved since it was divided the last time."""
+    """Restore one part. A part may consist of parts itself, if its state was not saved since the
+    last division."""
     parts = decode_parts(state)
     if parts is None:
         backend.restore(state)
@@ -157,8 +158,8 @@ def _restore(backend: StateBackend, state: bytes, component: str) -> None:
 
 
 def divided_groups(before: KeyRange, now: KeyRange) -> tuple[set[int], set[int]]:
-    """The key groups that are as a whole one's that has keys of another's, and those of which each
-    key has to be looked at: they lie across a bound, or are not where they should be."""
+    """The key groups of `before` that `now` takes whole, and the groups of which each key has to be
+    checked because they lie across a bound of two tasks."""
     whole, others = set(), set()
     for group in range(KEY_GROUPS):
         previous, owners = owners_of_group(group, before.tasks), owners_of_group(group, now.tasks)
@@ -225,7 +226,7 @@ def _take_least(source: StateTable, target: StateTable) -> None:
 
 
 def not_divisible(component: str, before: int, now: int, example: str = "") -> StateError:
-    """The error of state that no key divides."""
+    """Error for state that no key divides."""
     return StateError(
         f"{component} had {before} instances and has {now} now, but state saved by put() belongs "
         f"to an instance{example} and cannot be divided: keep {before} instances"

@@ -1,8 +1,8 @@
-"""What a state backend is: tables of entries by key, and snapshots of all of them.
+"""Protocol of state backends: tables of entries by key, and snapshots of all tables.
 
-A value or reducing state has one entry for a key, whose `sub` is None; a list state one for each
-element by its index; a map state one for each key of the map. Tables know nothing of current keys,
-time to live, or what a state does with its values (heron_core.state.states).
+A value or reducing state has one entry for a key, with `sub` None; a list state has one entry for
+each element, by index; a map state has one for each key of the map. Tables know nothing of current
+keys, of times to live or of a state's use of its values (heron_core.state.states).
 """
 
 from collections.abc import Iterator, Set
@@ -14,7 +14,7 @@ from heron_core.state.file_snapshot import StateBytes
 
 
 class Absent:
-    """There is no such entry; None is a value as any other."""
+    """Stands for a missing entry; None is a normal value."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -24,7 +24,7 @@ ABSENT = Absent()
 
 
 class StateKind(StrEnum):
-    """What kind of state a name stands for; saved with it, and checked when it is restored."""
+    """Kind of the state behind a name; saved with the state and checked by a restore."""
 
     VALUE = "value"
     LIST = "list"
@@ -35,13 +35,13 @@ class StateKind(StrEnum):
     PARTIAL = "partial"
     """The same of each task: what belongs to no key is merged where tasks end."""
     PLAIN = "plain"
-    """Heron's own: keys and values of one task, which are divided by no key."""
+    """Heron's own state: keys and values of one task, which no key divides."""
     DEADLINES = "deadlines"
     """When the entries of another state expire."""
     TIMERS = "timers"
-    """When a key is to be called; each time is a `sub` of it."""
+    """Times at which a key is to be called; each time is a `sub` of the key."""
     WINDOWS = "windows"
-    """What a window bolt keeps of a key."""
+    """The entries of a window bolt for a key."""
     WATERMARK = "watermark"
     """How far a task is in event time: of several tasks', the least is safe for all their keys."""
 
@@ -53,7 +53,7 @@ class StateKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableId:
-    """A table: the name of its state, and its kind."""
+    """A table: name and kind of its state."""
 
     name: str
     kind: StateKind
@@ -73,16 +73,16 @@ class StateTable(Protocol):
         """Set a value. StateError at the first value of a type that cannot be saved."""
 
     def remove(self, key: Any, sub: Any = None) -> None:
-        """Remove an entry, if it is there."""
+        """Remove an entry, if present."""
 
     def items(self, key: Any) -> list[tuple[Any, Any]]:
         """(sub, value) of all entries of a key; in the order of a list's indices."""
 
     def last(self, key: Any) -> Any:
-        """The last index of a key's list, or None."""
+        """Last index of a key's list; None for a key without a list."""
 
     def all_keys(self) -> Iterator[Any]:
-        """All keys, each once, as they were at the call: the table may change meanwhile."""
+        """All keys at the time of the call, each once: the table may change meanwhile."""
 
     def clear(self) -> None:
         """Remove all entries of all keys."""
@@ -92,23 +92,24 @@ class StateBackend(Protocol):
     """All tables of one task."""
 
     def table(self, wanted: TableId) -> StateTable:
-        """The table, with what was restored of it. StateError if it was saved as another kind."""
+        """The table with its restored entries. StateError if the table was saved as another
+        kind."""
 
     def names(self) -> list[TableId]:
-        """The tables that there are."""
+        """Ids of the existing tables."""
 
     def snapshot(self) -> bytes:
-        """All of the state, as it is now; cheap where little has changed since the last one. One
-        in memory is complete in its bytes."""
+        """All of the state as it is now; cheap if little has changed since the last snapshot. The
+        bytes of a backend in memory are the complete snapshot."""
 
     def deferred_snapshot(self) -> StateBytes:
-        """The same for a checkpoint store, which takes files of it; what takes long is left to
-        whoever needs the bytes."""
+        """The same for a checkpoint store, which takes files of the state; slow work is left to the
+        first reader of the bytes."""
 
     def restore(self, snapshot: bytes) -> None:
-        """All of the state is what it was at that snapshot; the same tables stay in use.
+        """Set all of the state to its content at the snapshot; the tables in use stay valid.
 
-        StateError if this is no snapshot, or one of another backend.
+        StateError for invalid bytes and for a snapshot of another backend.
         """
 
     def take_groups(
@@ -119,7 +120,7 @@ class StateBackend(Protocol):
         `others` among them."""
 
     def another(self) -> "StateBackend":
-        """An empty one of the same kind, which is to be closed."""
+        """An empty backend of the same kind, to be closed by the caller."""
 
     def close(self) -> None:
         """The task ends."""

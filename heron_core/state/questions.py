@@ -1,7 +1,7 @@
-"""Reading the states of one task by their names, without changing anything in them.
+"""Reading the states of one task by their names, without any change.
 
-Unlike the states that user code has, reading here refreshes no time to live and removes nothing
-that has expired; what has expired is not seen. All of it is for the thread that owns the backend.
+Unlike the states of user code, reading here refreshes no time to live and removes no expired entry;
+expired entries are not seen. For the thread that owns the backend alone.
 """
 
 import heapq
@@ -28,7 +28,7 @@ READABLE = (
     StateKind.PARTIAL,
     StateKind.PLAIN,
 )
-"""What user code keeps by key; the others are the engine's own."""
+"""Kinds of states that user code keeps by key; all further kinds are the engine's own."""
 PUT = "put"
 """How the entries of Heron's put(key, value) are called, whose state has no name."""
 
@@ -38,11 +38,11 @@ class UnknownState(UsageError):
 
 
 class OtherKind(UsageError):
-    """A state of another kind than what was asked for."""
+    """The state is of another kind than the question is for."""
 
 
 class QueriedEntry(Struct, frozen=True):
-    """A key and what a state has for it."""
+    """A key and its value in a state."""
 
     order: bytes
     """See order_of."""
@@ -51,10 +51,10 @@ class QueriedEntry(Struct, frozen=True):
 
 
 class StateReader:
-    """One state of a task."""
+    """Reads one state of a task."""
 
     def __init__(self, backend: StateBackend, table: TableId, now: float) -> None:
-        """`now`: what has expired by then is not there."""
+        """Entries that have expired by `now` are not seen."""
         self.table_id = table
         self._table = backend.table(table)
         deadlines = deadlines_of(table)
@@ -62,12 +62,12 @@ class StateReader:
         self._now = now
 
     def all_keys(self) -> Iterator[Any]:
-        """All keys, also those of which all has expired."""
+        """All keys, including those whose entries have all expired."""
         return self._table.all_keys()
 
     @property
     def keys_of_groups(self) -> Callable[[Iterable[int]], Iterator[Any]] | None:
-        """The keys of some key groups, where the backend has them in that order."""
+        """Function for the keys of some key groups, if the backend has its keys in that order."""
         keys_of: Callable[[Iterable[int]], Iterator[Any]] | None
         keys_of = getattr(self._table, "keys_of", None)
         return keys_of
@@ -88,7 +88,7 @@ class StateReader:
         return [pair for pair in entries if self._lives(key, pair[0])]
 
     def deadline(self, key: Any, sub: Any) -> float | None:
-        """When an entry expires; None if it does not."""
+        """Time at which an entry expires; None if the entry does not expire."""
         if self._deadlines is None:
             return None
         deadline: float | Absent = self._deadlines.get(key, sub)
@@ -99,7 +99,7 @@ class StateReader:
         return deadline is None or self._now < deadline
 
     def value(self, key: Any) -> Any:
-        """What user code would get for a key; ABSENT if there is nothing."""
+        """The value that user code would get for a key; ABSENT without a value."""
         entries = self.alive(key)
         if not entries:
             return ABSENT
@@ -110,7 +110,7 @@ class StateReader:
         return entries[0][1]
 
     def value_of_map(self, key: Any, map_key: Any) -> Any:
-        """One entry of a map; ABSENT if there is none, OtherKind if this is no map."""
+        """One entry of a map; ABSENT without an entry, OtherKind if the state is no map."""
         if self.table_id.kind is not StateKind.MAP:
             raise OtherKind(
                 f"the state {self.table_id.name!r} is a {self.table_id.kind} state, and only the"
@@ -121,8 +121,8 @@ class StateReader:
 
 
 def reader_of(backend: StateBackend, component: str, name: str, now: float) -> StateReader:
-    """The state `name` (PUT: what was put by put()); UnknownState with those there are, OtherKind
-    for one of the engine's."""
+    """Reader of the state `name` (PUT: the entries of put()); UnknownState with the existing names,
+    OtherKind for a state of the engine's."""
     tables = {name_of(table): table for table in backend.names()}
     table = tables.get(name)
     if table is not None and table.kind not in READABLE:
@@ -142,7 +142,7 @@ def name_of(table: TableId) -> str:
 
 
 def entry_of(key: Any, value: Any) -> QueriedEntry:
-    """A key with its value, as an answer has it."""
+    """A key with its value in the form of an answer."""
     shown = typed_text(shown_key(key))
     return QueriedEntry(order_of(key), f'{{"key":{shown},"value":{typed_text(value)}}}')
 
@@ -150,7 +150,7 @@ def entry_of(key: Any, value: Any) -> QueriedEntry:
 class KeyScan:
     """The first keys of a state in their order, found some keys at a time.
 
-    The state may change in between: a key that comes meanwhile may be missing, one that goes is
+    The state may change in between: a key that comes meanwhile may be missing, a key that goes is
     left out, and a value is that of the last step.
     """
 
@@ -165,7 +165,7 @@ class KeyScan:
         self._limit = limit
         self._prefix = tuple(prefix) if isinstance(prefix, list) else prefix
         self._largest: list[_Descending] = []
-        """A heap of the smallest keys so far, the largest of them first."""
+        """A heap of the smallest keys so far, the largest of these first."""
 
     def step(self, number: int) -> bool:
         """See so many keys; whether all have been seen."""
@@ -188,7 +188,7 @@ class KeyScan:
         (heapq.heapreplace if is_full else heapq.heappush)(self._largest, added)
 
     def entries(self) -> Iterator[QueriedEntry]:
-        """They with their values, in order."""
+        """The keys found, with their values, in order."""
         for found in sorted(self._largest, reverse=True):
             value = self._reader.value(found.key)
             if value is not ABSENT:
@@ -209,7 +209,7 @@ class _Descending:
 
 
 def begins_with(key: Any, prefix: Any) -> bool:
-    """Whether a key begins with a text, or with these fields, the last of which may be the
+    """Whether a key begins with a text, or with these fields, of which the last may be the
     beginning of a text."""
     if isinstance(prefix, str):
         first = key[0] if isinstance(key, tuple) and key else key

@@ -1,8 +1,8 @@
-"""With which saved states a topology begins: what fits, what is divided, and what does not go.
+"""The saved states with which a topology begins: which fit, are divided or are dropped.
 
-Pure: whoever calls has read the states, and is told for each new task of which previous ones it is
-made. States move by component and by key; a component whose state nobody takes is an error unless
-the user drops it on purpose.
+Pure: the caller has read the states, and the plan says for each new task of which previous tasks
+its state is made. States move by component and by key; a component whose state no new task takes is
+an error unless the user drops the state on purpose.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,40 +20,41 @@ STATE = "state"
 
 
 class StateSource(Struct, frozen=True):
-    """A previous task whose state a new one takes, whole or some keys of it."""
+    """A previous task whose state a new task takes, whole or some of the keys."""
 
     task: int
     key_range: KeyRange
 
 
 class RestoreShare(Struct, frozen=True):
-    """What a new task begins with."""
+    """State and input with which a new task begins."""
 
     key_range: KeyRange
     sources: tuple[StateSource, ...] = ()
-    """None: without state."""
+    """Previous tasks whose states are taken; empty: without state."""
     inputs: tuple[StateSource, ...] = ()
-    """The previous tasks whose input is divided: some of it may be for this one."""
+    """Previous tasks whose input is divided: some of the input may be for this task."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the state of one previous task, as it was."""
+        """Whether the share is the unchanged state of one previous task."""
         return len(self.sources) == 1 and self.sources[0].key_range == self.key_range
 
 
 class RestorePlan(Struct, frozen=True):
-    """With what every task begins."""
+    """State and input with which all tasks begin."""
 
     shares: Mapping[int, RestoreShare]
     notes: tuple[str, ...]
-    """What a person is to know: a line each."""
+    """Notes for a person, one line each."""
     divided: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """component -> its previous tasks, where these have input that its tasks of now divide: each of
-    those takes its share of states and input itself, as in an update, and none is made for it."""
+    """component -> previous tasks, if these have input for the present tasks to divide: each
+    present task takes a share of states and input itself, as in an update, and no state is made for
+    the task."""
 
 
 def sources_of(previous: Sequence[int], key_range: KeyRange) -> tuple[StateSource, ...]:
-    """Of which of its component's `previous` tasks a task takes keys."""
+    """The tasks among the component's `previous` ones from which a task takes keys."""
     number = len(previous)
     if number == key_range.tasks:
         return (StateSource(previous[key_range.index], key_range),)
@@ -71,8 +72,9 @@ def share_of(
     previous: Mapping[str, Sequence[int]],
     with_input: Collection[int] = (),
 ) -> RestoreShare:
-    """What a task begins with by a plan, after a checkpoint of which `previous` says which tasks
-    the components had that may have others now, and `with_input` which tasks had input left."""
+    """State and input with which a task begins by a plan, after a checkpoint. `previous` has the
+    tasks at the checkpoint of components whose tasks may differ now, and `with_input` has the tasks
+    with input left."""
     component = packing.instances[task].component
     key_range = key_range_of(task, packing)
     previous_tasks = previous.get(component, packing.tasks_of[component])
@@ -101,8 +103,8 @@ def plan_restore(
     backend: str,
     allow_non_restored: bool,
 ) -> RestorePlan:
-    """The plan for a folder `where` whose states hold `contents`, by task, where the topology keeps
-    state in `backend`. HeronError saying what does not fit, and the cure."""
+    """Plan for a folder `where` whose states hold `contents`, by task, if the topology keeps state
+    in `backend`. HeronError with the misfit and the cure if a state does not fit."""
     saved_state = _Saved(where, saved, contents)
     saved_state.check_backend(backend)
     shares: dict[int, RestoreShare] = {}
@@ -150,7 +152,7 @@ class _Saved(Struct, frozen=True):
                     )
 
     def dropped(self, packing: PackingPlan, allowed: bool) -> list[str]:
-        """Notes on the components that are no more; HeronError if they are not to be dropped."""
+        """Notes on components that no longer exist; HeronError if dropping these is not allowed."""
         components = self.description.components
         gone = [
             name

@@ -1,8 +1,8 @@
-"""What a component works with: value, list, map and reducing states, each of the current key.
+"""The states that a component uses: value, list, map and reducing states, each of the current key.
 
-Names are those of Flink's and Spark's states: where the two differ, both are there. The current
-key is that of the tuple being processed; `for_key` gives the same state of another key. What runs
-for each tuple is in heron_core/hot_state.py.
+Names are those of Flink's and Spark's states: where the two differ, both exist. The current key is
+the key of the tuple being processed; `for_key` gives the same state of another key. The code
+that runs for each tuple is in heron_core/hot_state.py.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ K = TypeVar("K")
 
 
 class WholeState:
-    """What states do besides what runs for each tuple."""
+    """The methods of states that do not run for each tuple."""
 
     __slots__ = ()
 
@@ -25,11 +25,11 @@ class WholeState:
     _current: TupleKey
 
     def exists(self) -> bool:
-        """Whether there is anything."""
+        """Whether the current key has an entry."""
         return bool(self._table.items(self._current()))
 
     def clear_all(self) -> None:
-        """Forget what there is of all keys of this instance."""
+        """Remove the entries of all keys of this instance."""
         self._table.clear()
 
     def all_keys(self) -> Iterator[Any]:
@@ -37,7 +37,7 @@ class WholeState:
         return map(shown_key, self._table.all_keys())
 
     def _values(self) -> Iterator[tuple[Any, Any]]:
-        """(key, value) of all keys that still have one when it is their turn."""
+        """(key, value) of all keys that still have a value at their turn."""
         for key in self._table.all_keys():
             value = self._table.get(key)
             if value is not ABSENT:
@@ -45,7 +45,7 @@ class WholeState:
 
 
 class ValueState(ValueOfKey, WholeState, Generic[T]):
-    """One value."""
+    """One value for each key."""
 
     __slots__ = ()
 
@@ -62,7 +62,8 @@ class ValueState(ValueOfKey, WholeState, Generic[T]):
 
 
 class ReducingState(ReducedOfKey, WholeState, Generic[T]):
-    """One value, to which others are added by a function of two: (value so far, new one)."""
+    """One value for each key, to which values are added by a function of two: (value so far, new
+    value)."""
 
     __slots__ = ()
 
@@ -77,7 +78,7 @@ class ReducingState(ReducedOfKey, WholeState, Generic[T]):
 
 
 class ListState(ListOfKey, WholeState, Generic[T]):
-    """A list that grows at its end."""
+    """A list that grows at the end."""
 
     __slots__ = ()
 
@@ -96,7 +97,7 @@ class ListState(ListOfKey, WholeState, Generic[T]):
     extend = add_all
 
     def update(self, values: Iterable[T]) -> None:
-        """These are the elements from now on."""
+        """Replace the elements by these values."""
         kept = list(values)
         self.clear()
         self.add_all(kept)

@@ -1,11 +1,11 @@
 """Timers by key: a component is called when event time or processing time has come to a point.
 
-A timer stands at most once for its key, its kind of time and its time (Flink). It is part of the
-state: saved and restored with it, and divided by key as other states are. Beside the tables stands
-a queue in the order of time, which is made of them; a timer is due if the table has it.
+There is at most one timer for a key, a kind of time and a time (Flink). Timers are part of the
+state: saved and restored with it, and divided by key as other states are. Beside the tables there
+is a queue in the order of time, which is made from the tables; a timer is due if its table has it.
 
 A timer at T by event time is due when the watermark has passed T: then no event of T or before is
-expected. That is a watermark of T + 1, as a watermark W is where the next event may happen.
+expected. That is a watermark of T + 1, as the next event may happen at a watermark itself.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ from heron_core.state.protocol import ABSENT, StateTable
 
 
 class TimeDomain(StrEnum):
-    """By which clock a timer goes."""
+    """The clock of a timer."""
 
     EVENT_TIME = "event time"
     PROCESSING_TIME = "processing time"
@@ -30,11 +30,11 @@ class TimeDomain(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """One that is due."""
+    """A timer that is due."""
 
     timestamp_ms: int
     key: Any
-    """As the user knows it: the value of one field, a tuple of several."""
+    """Key as the user knows it: the value of one field, a tuple of several."""
     domain: TimeDomain
 
 
@@ -51,7 +51,7 @@ class _Queue:
         self.load()
 
     def load(self) -> None:
-        """Take what the table has, which was restored."""
+        """Take the timers of the restored table."""
         self._timers.clear()
         for key in self._table.all_keys():
             for time_ms, _ in self._table.items(key):
@@ -66,8 +66,8 @@ class _Queue:
         self._timers.remove(time_ms, key)
 
     def due(self, until_ms: int) -> Iterable[tuple[int, Any]]:
-        """(time, key) of each that is due up to then, those added meanwhile included; each is gone
-        when it is handed out."""
+        """(time, key) of each timer that is due up to then, including timers added meanwhile; each
+        timer is removed when it is handed out."""
         for time_ms, keys in self._timers.due(until_ms):
             for key in keys:
                 if self._table.get(key, time_ms) is not ABSENT:
@@ -75,7 +75,7 @@ class _Queue:
                     yield time_ms, key
 
     def present(self) -> Iterable[tuple[int, Any]]:
-        """All that are there now, in order, as `due` hands them out."""
+        """All present timers in order, removed one by one as by `due`."""
         for time_ms, key in self._timers.all():
             if self._table.get(key, time_ms) is not ABSENT:
                 self.remove(key, time_ms)
@@ -83,7 +83,7 @@ class _Queue:
 
 
 class TimerService:
-    """The timers of one instance; all of it is for the main thread."""
+    """The timers of one instance; for the main thread alone."""
 
     def __init__(self, tables: Callable[[TimeDomain], StateTable], current: CurrentKey) -> None:
         """`tables` makes the table of a domain."""
@@ -95,26 +95,27 @@ class TimerService:
     # --- for user code --------------------------------------------------------------------------
 
     def register_event_time_timer(self, timestamp_ms: int) -> None:
-        """Have `on_timer` called for the current key when the watermark has passed this."""
+        """Have `on_timer` called for the current key when the watermark has passed this time, in
+        ms."""
         time_ms = _checked(timestamp_ms)
         self._event.add(self._current(), time_ms)
 
     def register_processing_time_timer(self, timestamp_ms: int) -> None:
-        """Have `on_timer` called for the current key when the clock has come to this, in ms since
-        1970."""
+        """Have `on_timer` called for the current key when the clock has reached this time, in ms
+        since 1970."""
         time_ms = _checked(timestamp_ms)
         self._processing.add(self._current(), time_ms)
 
     def delete_event_time_timer(self, timestamp_ms: int) -> None:
-        """The current key's timer of then is not wanted any more, if there is one."""
+        """Remove the current key's timer of this time, if there is one."""
         self._event.remove(self._current(), timestamp_ms)
 
     def delete_processing_time_timer(self, timestamp_ms: int) -> None:
-        """The current key's timer of then is not wanted any more, if there is one."""
+        """Remove the current key's timer of this time, if there is one."""
         self._processing.remove(self._current(), timestamp_ms)
 
     def current_watermark(self) -> int:
-        """No event below it is expected; -2**63 before the first one."""
+        """Watermark in ms, below which no event is expected; -2**63 before the first watermark."""
         return self._watermark_ms
 
     def current_processing_time(self) -> int:
@@ -124,23 +125,23 @@ class TimerService:
     # --- for whoever knows the time -------------------------------------------------------------
 
     def goes_by(self, clock_ms: Callable[[], int]) -> None:
-        """What processing time is."""
+        """Set the clock of processing time."""
         self._clock = clock_ms
 
     def restored(self) -> None:
-        """The state is another one now."""
+        """Take the timers of a restored state."""
         self._event.load()
         self._processing.load()
 
     def advance_watermark(self, watermark_ms: int, on_timer: OnTimer) -> None:
-        """No event below it is expected any more."""
+        """Call `on_timer` for the timers that are due at a new watermark."""
         if watermark_ms > self._watermark_ms:
             self._watermark_ms = watermark_ms
             self._fire(self._event, self._event.due(watermark_ms - 1), on_timer)
 
     def complete(self, on_timer: OnTimer) -> None:
-        """No event is expected any more: all timers by event time are due, but for those that are
-        registered meanwhile, which might go on for ever."""
+        """At the end of all events: call `on_timer` for all timers by event time except those that
+        are registered meanwhile, which might go on for ever."""
         self._fire(self._event, self._event.present(), on_timer)
 
     def advance_time(self, on_timer: OnTimer) -> None:
@@ -148,7 +149,8 @@ class TimerService:
         self._fire(self._processing, self._processing.due(self._clock()), on_timer)
 
     def _fire(self, queue: _Queue, due: Iterable[tuple[int, Any]], on_timer: OnTimer) -> None:
-        """All of them, whatever one of them raises; then the first exception."""
+        """Call `on_timer` for all due timers, also after an exception; then raise the first
+        exception."""
         errors: list[Exception] = []
         before = self._current.state()
         for time_ms, key in due:

@@ -1,12 +1,12 @@
-"""Calls of Thrift's binary protocol: which method, its arguments, its answer. Pure.
+"""Calls of Thrift's binary protocol: their methods, arguments and answers. Pure.
 
 A message is a frame on a connection: its length in four bytes, then
 
     80 01 00 KIND | length of the name, name | number of the call | struct
 
 and a struct is a sequence of fields, each its type in a byte, its number in two and its value,
-behind the last one a zero. The older form of a call, without a version in front, is what some
-clients of Storm 0.9 send.
+behind the last one a zero. Some clients of Storm 0.9 send an older form of calls, without a
+version in front.
 """
 
 import struct
@@ -39,7 +39,7 @@ NAME_BYTES_MAX = 200
 
 
 class TApplicationException(Struct, Exception):
-    """What every method may answer: one sentence, and of which kind it is."""
+    """The error that every method may answer: a sentence and its kind."""
 
     FIELDS = struct_fields((1, "message", STRING), (2, "type", I32))
 
@@ -62,7 +62,7 @@ class AuthorizationException(StormException):
 
 @dataclass(frozen=True, slots=True)
 class ThriftMethod:
-    """What a method takes, what it returns (None: nothing) and which exceptions it declares."""
+    """Arguments, result (None: nothing) and declared exceptions of a method."""
 
     arguments: type[Struct]
     result: Any = None
@@ -71,7 +71,7 @@ class ThriftMethod:
 
 @dataclass(frozen=True, slots=True)
 class ThriftCall:
-    """One call: its arguments are still bytes, as they depend on the method."""
+    """One call, whose arguments are still bytes, as they depend on the method."""
 
     method: str
     sequence: int
@@ -81,7 +81,7 @@ class ThriftCall:
 
 @dataclass(frozen=True, slots=True)
 class ThriftAnswer:
-    """The answer to a call: its result is still bytes."""
+    """The answer to a call, whose result is still bytes."""
 
     kind: int
     sequence: int
@@ -94,17 +94,17 @@ def arguments(*named: NamedField) -> type[Struct]:
 
 
 def framed(message: bytes) -> bytes:
-    """With its length in front."""
+    """The message with its length in front."""
     return struct.pack("!i", len(message)) + message
 
 
 def call_message(name: str, method: ThriftMethod, sequence: int, *values: Any) -> bytes:
-    """A call, as a client writes it; `values` are the arguments in order."""
+    """A call in the form of a client; `values` are the arguments in order."""
     return _message(name, CALL, sequence, method.arguments(*values).write())
 
 
 def parse_call(frame: bytes) -> ThriftCall:
-    """The call in a frame; MalformedMessage for bytes that are none."""
+    """The call in a frame; MalformedMessage for bytes that are no call."""
     reader = Reader(frame)
     name, kind = _head(reader)
     if kind not in (CALL, ONEWAY):
@@ -113,7 +113,7 @@ def parse_call(frame: bytes) -> ThriftCall:
 
 
 def parse_answer(frame: bytes) -> ThriftAnswer:
-    """The answer in a frame; MalformedMessage for bytes that are none."""
+    """The answer in a frame; MalformedMessage for bytes that are no answer."""
     reader = Reader(frame)
     _, kind = _head(reader)
     if kind not in (REPLY, EXCEPTION):
@@ -138,7 +138,7 @@ def _name(reader: Reader, size: int) -> str:
 
 
 def parse_arguments(method: ThriftMethod, call: ThriftCall) -> Mapping[str, Any]:
-    """Name -> value; None for what the client has left out."""
+    """Name -> value; None for arguments that the client has left out."""
     try:
         given: Mapping[str, Any] = vars(method.arguments.read(Reader(call.body)))
     except MalformedMessage as error:
@@ -149,8 +149,8 @@ def parse_arguments(method: ThriftMethod, call: ThriftCall) -> Mapping[str, Any]
 
 
 def parse_result(method: ThriftMethod, answer: ThriftAnswer) -> Any:
-    """What a call has returned. What its method declares, or a TApplicationException, is raised;
-    MalformedMessage for an answer without both."""
+    """Result of a call. Raises an exception that the method declares, or a TApplicationException;
+    MalformedMessage for an answer without result and exception."""
     if answer.kind == EXCEPTION:
         raise TApplicationException.read(Reader(answer.body))
     outcome = _outcome_type(method).read(Reader(answer.body))
@@ -167,7 +167,7 @@ def parse_result(method: ThriftMethod, answer: ThriftAnswer) -> Any:
 
 @cache
 def _outcome_type(method: ThriftMethod) -> type[Struct]:
-    """What is read of an answer."""
+    """Type by which an answer is read."""
     named = [(number, f"error{number}", kind) for number, kind in enumerate(method.throws, 1)]
     if method.result is not None:
         named.append((0, "success", method.result))
@@ -181,7 +181,7 @@ def reply(call: ThriftCall, method: ThriftMethod, result: Any) -> bytes:
 
 
 def refusal(call: ThriftCall, method: ThriftMethod | None, error: Exception) -> bytes:
-    """The frame of an error: as the method declares it, else a TApplicationException."""
+    """The frame of an error: as the method declares it, otherwise a TApplicationException."""
     throws = method.throws if method is not None else ()
     for number, kind in enumerate(throws, 1):
         if isinstance(error, kind):

@@ -1,8 +1,8 @@
 """Thrift structs as plain Python classes: named fields, equal by value, written in Thrift's binary
 form (Apache Thrift specification, thrift-binary-protocol.md).
 
-What is read may come from anybody, so every length is compared with what is left, every type has to
-be known, and what is skipped nests to a limit. (A general library reads a list of two billion
+Input may come from any sender, so every length is compared with the bytes left, every type has to
+be known, and skipped fields nest to a limit. (A general library reads a list of two billion
 elements of an unknown type, which takes no bytes and minutes.)
 """
 
@@ -15,16 +15,16 @@ from heron_core.errors import TopologyError, shown
 
 _STOP = 0
 _SIZES = {2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8}
-"""Code of a type whose values have one size -> its bytes."""
+"""Code of a type whose values have one size -> bytes of a value."""
 _TEXT, _STRUCT, _MAP, _SET, _LIST = 11, 12, 13, 14, 15
 _LAYOUTS: dict[str, struct.Struct] = {}
-"""Format of a number -> how it is packed."""
+"""Format of a number -> its struct."""
 _DEPTH_MAX = 50
-"""Of what is skipped: Storm's deepest struct has six levels."""
+"""Deepest nesting of skipped fields: Storm's deepest struct has six levels."""
 
 
 class MalformedMessage(TopologyError):
-    """Bytes that are not of the interface that is spoken."""
+    """Bytes that do not follow the interface."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Bytes:
     text: bool
     code: int = 11
     errors: str = "strict"
-    """What becomes of half a character in a text that is written, as `str.encode` has it."""
+    """Treatment of half a character in a text that is written, as for `str.encode`."""
 
     def write(self, value: Any) -> bytes:
         """The value's bytes."""
@@ -118,7 +118,7 @@ BINARY = Bytes(False)
 
 
 class Reader:
-    """Bytes that are read from the front; MalformedMessage when they end too soon."""
+    """Bytes that are read from the front; MalformedMessage if they end too soon."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -139,11 +139,12 @@ class Reader:
         return value
 
     def rest(self) -> bytes:
-        """All that is left."""
+        """All bytes left."""
         return self.take(len(self._data) - self._position)
 
     def count(self) -> int:
-        """How many items follow, each of one byte at least; MalformedMessage for more than fit."""
+        """Number of the following items, each of one byte at least; MalformedMessage for more than
+        fit."""
         number = self.number("!i")
         if not 0 <= number <= len(self._data) - self._position:
             raise MalformedMessage("not a Thrift struct of Storm: the bytes end too soon")
@@ -175,25 +176,25 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a struct: its number on the wire, its name and type."""
+    """One field of a struct: number on the wire, name and type."""
 
     number: int
     name: str
     type: Any
     is_required: bool = False
-    """Whether bytes without it are malformed."""
+    """Whether bytes without the field are malformed."""
 
 
 NamedField = tuple[int, str, Any] | tuple[int, str, Any, bool]
 
 
 def fields(*named: NamedField) -> tuple[Field, ...]:
-    """A struct's fields out of (number, name, type), and perhaps whether it is required."""
+    """A struct's fields from (number, name, type), and perhaps whether the field is required."""
     return tuple(Field(*each) for each in named)
 
 
 class Struct:
-    """Base of Thrift structs; a field that is None is not there."""
+    """Base of Thrift structs; a field that is None is absent."""
 
     FIELDS: ClassVar[Sequence[Field]] = ()
     code: ClassVar[int] = 12
@@ -208,7 +209,7 @@ class Struct:
         cls._required = [field.name for field in cls.FIELDS if field.is_required]
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        """The fields in order or by name; TypeError for a name that is none of them."""
+        """The fields in order or by name; TypeError for an unknown name."""
         names = self._absent
         given = dict(zip(names, values, strict=False))
         unknown = [name for name in named if name not in names or name in given]
@@ -256,8 +257,8 @@ class Struct:
 
     @classmethod
     def read(cls, data: Reader) -> Any:
-        """The next struct, without fields that it has in a newer Storm; MalformedMessage if
-        one of its own has another type, or a required one is not there."""
+        """The next struct, without fields that only a newer Storm has; MalformedMessage if one of
+        its own fields has another type, or a required field is absent."""
         known = cls._by_number
         values = cls._absent.copy()
         while code := data.number("!b"):
@@ -277,5 +278,5 @@ class Struct:
 
 
 def struct_type(name: str, *named: NamedField) -> type[Struct]:
-    """A struct of its own out of (number, name, type)."""
+    """A struct class from (number, name, type)."""
     return type(name, (Struct,), {"FIELDS": fields(*named)})

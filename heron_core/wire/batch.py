@@ -9,15 +9,15 @@
 body: msgpack array of value arrays. ids: u64 pairs (root, edge), (0, 0) for a tuple without a root.
 streams: u16 index of the stream for each tuple, the header's stream is then 0. extras: u64 pairs
 (position in the batch, root) for the further roots of tuples with several; the tuple's one edge
-counts for each of them.
-sizes: u32 for each pair of the ids, how many tuples in a row share it: their edge is acked when all
-of them are. Without RUNS each tuple has a pair of its own.
+counts for each of these.
+sizes: u32 for each pair of the ids, the number of tuples in a row that share the pair: the edge is
+acked when all of these tuples are. Without RUNS each tuple has a pair of its own.
 columns: the tuples as an Arrow record batch (heron_core.wire.columns). Its runs may have several
 roots: the positions of its extras count runs.
 The stream index counts the source component's output streams in order of declaration.
 
-A stream manager checks lengths and looks at the ids; only the receiving instance decodes. What is
-invalid is refused as a whole, before any part of it has an effect.
+A stream manager checks lengths and looks at the ids; only the receiving instance decodes. An
+invalid batch is refused as a whole, before any part has an effect.
 """
 
 from array import array
@@ -47,23 +47,23 @@ _BATCHES = _DATA, _FANOUT = int(FrameKind.DATA), int(FrameKind.FANOUT)
 
 
 class Batch(NamedTuple):
-    """The parts of a DATA message, all of which fit together."""
+    """The parts of a DATA message, which all fit together."""
 
     body: bytes
     """The values, still packed (heron_core.wire.values.unpack, or columns.read for COLUMNS)."""
     ids: "array[int] | None"
     """root, edge, … of each tuple, or of each run; None if the batch is not tracked."""
     run_sizes: "array[int] | None"
-    """How many tuples share each pair; None if each tuple has its own."""
+    """Number of tuples that share each pair; None if each tuple has its own pair."""
     streams: "array[int] | None"
-    """Stream index of each tuple; None: the header's holds for all."""
+    """Stream index of each tuple; None: the header's index holds for all."""
     extras: "array[int] | None"
-    """position, root, … of the further roots of tuples (of runs, for COLUMNS) with several; None
-    without any."""
+    """position, root, … of the further roots of tuples (of runs, for COLUMNS) with several roots;
+    None if no tuple has several."""
 
 
 _batch: Callable[[Sequence[object]], Batch] = partial(tuple.__new__, Batch)
-"""As frames._header: one for each message."""
+"""As frames._header: called for each message."""
 
 
 # --- encode ---------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def encode_batch(
     streams: Sequence[int] | None = None,
     extras: Sequence[int] = (),
 ) -> Frames:
-    """The message of some packed tuples: FANOUT if there are `targets`, else DATA.
+    """The message of some packed tuples: FANOUT if there are `targets`, otherwise DATA.
 
     `ids` has a block of root, edge, … for each target (one for DATA), None if nothing is tracked.
     """
@@ -116,7 +116,7 @@ def batch_message(
     streams: bytes | None,
     extras: Sequence[int],
 ) -> Frames:
-    """As `encode_batch`, of frames that are ready."""
+    """As `encode_batch`, for frames that are ready."""
     flags = _BEGINS if begins else 0
     frames: Frames = [b"", body]
     if ids is not None:
@@ -150,7 +150,7 @@ def encode_columns(
     run_sizes: Sequence[int] = (),
     extras: Sequence[int] = (),
 ) -> Frames:
-    """The DATA message of a record batch with so many rows; `ids` is None if nothing is tracked."""
+    """The DATA message of a record batch of `rows` rows; `ids` is None if nothing is tracked."""
     flags = COLUMNS
     frames: Frames = [b"", record_batch]
     if ids is not None:
@@ -169,7 +169,7 @@ _COLUMN_PARTS = {COLUMNS: 2, COLUMNS | _TRACKED_RUNS: 4, COLUMNS | _TRACKED_RUNS
 
 
 def _parts(flags: int) -> int:
-    """How many frames a DATA message with these flags has; -1 for flags that make no sense."""
+    """Number of frames of a DATA message with these flags; -1 for invalid flags."""
     if flags & COLUMNS:
         return _COLUMN_PARTS.get(flags, -1)
     if flags & _RUNS:
@@ -184,9 +184,9 @@ _PARTS = [_parts(flags) for flags in range(64)]
 
 
 def check_batch(head: Header, frames: Frames, targets: int = 0) -> None:
-    """ProtocolError if a DATA message lacks a part, or a part's length does not fit its tuples.
+    """ProtocolError if a DATA message lacks a part, or a part's length does not fit the tuples.
 
-    `targets`: of a FANOUT message, how many tasks it is for.
+    `targets` is the number of tasks that a FANOUT message is for.
     """
     flags, fanned_out = head.flags, 1 if targets else 0
     if head.kind != (_FANOUT if targets else _DATA):
@@ -234,7 +234,8 @@ def _streams_at(head: Header) -> int:
 
 
 def targets_of(frames: Frames) -> "array[int]":
-    """The tasks that a FANOUT message is for, one or more; ProtocolError if it names none."""
+    """The tasks that a FANOUT message is for, at least one; ProtocolError if the message has
+    none."""
     data = frames[1] if len(frames) > 1 else b""
     if not data or len(data) % TASK_BYTES:
         raise ProtocolError(f"a frame of {len(data)} bytes is not a list of task ids")
@@ -244,12 +245,12 @@ def targets_of(frames: Frames) -> "array[int]":
 
 
 def beginnings(head: Header, frames: Frames) -> "array[int] | None":
-    """The pairs with which a checked DATA message begins trees; None if it begins none."""
+    """The pairs with which a checked DATA message begins trees; None if the message begins none."""
     return u64_array(frames[2]) if head.flags & _BEGINS else None
 
 
 def roots_of(head: Header, frames: Frames) -> set[int]:
-    """All roots that the tuples of a checked DATA or FANOUT message belong to; of others none."""
+    """All roots of the tuples of a checked DATA or FANOUT message; none for other messages."""
     if not head.flags & _TRACKED or head.kind not in _BATCHES:
         return set()
     roots = set(u64_array(frames[_ids_at(head)])[::2])
@@ -275,7 +276,7 @@ def split_fanout(
 
 
 def decode_batch(head: Header, frames: Frames) -> Batch:
-    """The parts of a DATA message; ProtocolError if they do not fit together."""
+    """The parts of a DATA message; ProtocolError if the parts do not fit together."""
     check_batch(head, frames)
     flags = head.flags
     ids = run_sizes = streams = extras = None
@@ -293,7 +294,7 @@ def decode_batch(head: Header, frames: Frames) -> Batch:
 
 
 def packed_rows(body: bytes) -> list[bytes]:
-    """The tuples of a body one by one, as they were packed; msgpack's errors for what is none."""
+    """The tuples of a body one by one, still packed; msgpack's errors for an invalid body."""
     reader = msgpack.Unpacker(max_buffer_size=0)
     reader.feed(body)
     starts = [0] * reader.read_array_header()
@@ -304,7 +305,7 @@ def packed_rows(body: bytes) -> list[bytes]:
 
 
 def _run_sizes(head: Header, data: bytes) -> "array[int]":
-    """How many tuples each run has; ProtocolError if that is not all tuples in all."""
+    """Number of tuples of each run; ProtocolError if the sum is not the number of all tuples."""
     sizes = array("I")
     sizes.frombytes(data)
     if sum(sizes) != head.items or 0 in sizes:
@@ -313,7 +314,8 @@ def _run_sizes(head: Header, data: bytes) -> "array[int]":
 
 
 def _extras(ids: "array[int]", data: bytes) -> "array[int]":
-    """Further roots, each of a tuple of the batch that has a first one; else ProtocolError."""
+    """Further roots, each of a tuple of the batch that has a first root; ProtocolError
+    otherwise."""
     extras = u64_array(data)
     rooted = ids[::2]
     if any(position >= len(rooted) or not rooted[position] for position in extras[::2]):

@@ -1,8 +1,8 @@
 """Tuples of one stream as an Arrow record batch: its schema, its bytes on the wire, rows and back.
 
-The schema does not travel: both ends know it by the types that the stream declares. A record batch
-is read where it lies, without copying. All of this needs pyarrow, which is an extra, so whoever
-uses this module imports it late.
+The schema does not travel: both ends derive it from the types that the stream declares. A record
+batch is read in place, without copying. All of this needs pyarrow, which is an extra, so modules
+that use this one import it late.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from heron_core.topology import StreamSpec
 MICROSECONDS = "us"
 _FLOATS = frozenset((float, type(None)))
 REFUSALS = (pa.ArrowException, TypeError, ValueError, OverflowError)
-"""What Arrow raises for a value that is none of a type; half a surrogate is a ValueError."""
+"""Errors of Arrow for a value that is not of a type; half a surrogate is a ValueError."""
 _PLAIN: dict[str, pa.DataType] = {
     "tinyint": pa.int8(), "byte": pa.int8(), "smallint": pa.int16(), "short": pa.int16(),
     "int": pa.int32(), "integer": pa.int32(), "bigint": pa.int64(), "long": pa.int64(),
@@ -30,7 +30,7 @@ _PLAIN: dict[str, pa.DataType] = {
 
 
 class _ArrowBuilder:
-    """Makes the Arrow type of a declared one."""
+    """Makes the Arrow type of a declared type."""
 
     def plain(self, name: str, numbers: Sequence[int]) -> pa.DataType:
         if name != "decimal":
@@ -48,7 +48,7 @@ class _ArrowBuilder:
 
 
 def type_called(text: str) -> pa.DataType:
-    """The Arrow type of a declared one; UnknownType."""
+    """The Arrow type of a declared type; UnknownType."""
     return built(text, _ArrowBuilder())
 
 
@@ -66,8 +66,8 @@ def serialized(record_batch: pa.RecordBatch) -> bytes:
 
 
 def read(body: bytes, schema: pa.Schema, rows: int) -> pa.RecordBatch:
-    """The record batch of a body, which stays where it is; ProtocolError if it is none of these
-    columns with so many rows."""
+    """The record batch of a body, read in place; ProtocolError if the body does not have these
+    columns with `rows` rows."""
     try:
         batch = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
         batch.validate(full=True)
@@ -79,12 +79,13 @@ def read(body: bytes, schema: pa.Schema, rows: int) -> pa.RecordBatch:
 
 
 def taken(body: bytes, stream: StreamSpec, rows: int, wanted: Sequence[int]) -> bytes:
-    """The body of a COLUMNS message with `rows` tuples, with those at the positions `wanted`."""
+    """The body of a COLUMNS message of `rows` tuples, reduced to the tuples at the positions
+    `wanted`."""
     return serialized(read(body, schema_of(stream), rows).take(pa.array(wanted)))
 
 
 def merged(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Record batches of one schema as one."""
+    """One record batch of several with one schema."""
     if len(parts) == 1:
         return parts[0]
     return pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
@@ -104,8 +105,8 @@ def rows_of(record_batch: pa.RecordBatch) -> list[list[Any]]:
 
 
 def field_left_out(given: pa.DataType, wanted: pa.DataType) -> str:
-    """A field of a struct, however deep, that a type has and the wanted one has not: a cast leaves
-    it out. Empty if there is none."""
+    """A field of a struct, however deep, that the given type has and the wanted type lacks: a cast
+    leaves such a field out. Empty if there is none."""
     if pa.types.is_dictionary(given):
         return field_left_out(given.value_type, wanted)
     if pa.types.is_struct(given) and pa.types.is_struct(wanted):
@@ -125,7 +126,7 @@ def field_left_out(given: pa.DataType, wanted: pa.DataType) -> str:
 
 
 def in_utc(record_batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same instants as times of UTC, in whichever time zone the columns show them."""
+    """The same instants as times of UTC, whatever the time zones of the columns."""
     schema = pa.schema([pa.field(each.name, _in_utc(each.type)) for each in record_batch.schema])
     return record_batch if schema.types == record_batch.schema.types else record_batch.cast(schema)
 
@@ -145,7 +146,7 @@ def _in_utc(kind: pa.DataType) -> pa.DataType:
 def of_rows(
     rows: Sequence[Sequence[Any]], fields: Sequence[str], schema: pa.Schema | None
 ) -> pa.RecordBatch:
-    """Tuples as a record batch; of a stream without declared types Arrow infers them.
+    """Tuples as a record batch; for a stream without declared types Arrow infers these.
 
     TypeError that names the field whose values do not fit.
     """
@@ -172,23 +173,24 @@ def _column(name: str, values: Sequence[Any], kind: pa.DataType | None) -> pa.Ar
 
 
 def column_of(values: Sequence[Any], kind: pa.DataType | None) -> pa.Array:
-    """The values of tuples as a column of that type, or of the one that Arrow infers; one of
-    REFUSALS for a value that is none of it."""
+    """The values of tuples as a column of that type, or of the type that Arrow infers; one of
+    REFUSALS for a value that is not of the type."""
     if kind is None or not (pa.types.is_nested(kind) or _has_other_numbers(values, kind)):
         return pa.array(values, kind)
     return pa.array([_as_arrow_takes_it(each, kind) for each in values], kind)
 
 
 def _has_other_numbers(values: Sequence[Any], kind: pa.DataType) -> bool:
-    """Whether a column of floats has ints, of which Arrow refuses those beyond 53 bits that a float
-    can have, or other numbers."""
+    """Whether a column of floats has other numbers: ints, of which Arrow refuses those beyond 53
+    bits that a float can have, or numbers of other classes."""
     return pa.types.is_floating(kind) and not _FLOATS.issuperset(map(type, values))
 
 
 def _as_arrow_takes_it(value: Any, kind: pa.DataType) -> Any:
-    """The same value: the fields of a struct in order are named, because Arrow takes structs of one
-    column all by names or all in order; an int of a column of floats is one; and so in all that
-    the value is made of. What is none of the type is left to Arrow, which refuses it."""
+    """The same value in the form that Arrow takes: the fields of a struct in order are named,
+    because Arrow takes structs of one column all by names or all in order; an int of a column of
+    floats is a float; and so in all parts of the value. A value not of the type is left to Arrow,
+    which refuses it."""
     if pa.types.is_floating(kind):
         fits = fits_of("double" if kind == pa.float64() else "float")
         return float(value) if isinstance(value, Real) and fits(value) else value
@@ -208,5 +210,5 @@ def _as_arrow_takes_it(value: Any, kind: pa.DataType) -> Any:
 
 
 def first_line(error: Exception) -> str:
-    """What an error of Arrow says, in one line."""
+    """First line of the message of an error of Arrow."""
     return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,4 +1,4 @@
-"""The first frame of each message between two stream managers: its number on their link.
+"""The first frame of each message between two stream managers: the message's number on the link.
 
     link (56 bytes, little endian)
     +-------+---------+-------+-----+-----------+-------+------+------------+------------------+
@@ -10,11 +10,11 @@
     +--------+--------+--------------+--------------+
 
 The frames behind it are the message, as in `heron_core.wire.frames`; a link frame alone (number 0)
-acknowledges or probes. `container` and `sender` (an incarnation) say whose message this is.
+acknowledges or probes. `container` and `sender` (an incarnation) identify the sender.
 `generation` is the epoch in which the sender began to number from 1, so of two stream managers of
 one container the later one has the higher. What is *acked* is about the opposite direction: all
 messages of that sender and generation up to that number have arrived. `probe` asks for an answer,
-whose `echo` is the same number. How they are used is described in stream_manager/link.py.
+whose `echo` is the same number. The use of these fields is described in stream_manager/link.py.
 """
 
 import struct
@@ -32,9 +32,9 @@ _CONTAINER = struct.Struct("<4xI")
 # of two flags makes another flag, which takes 1 µs.
 NONE = 0
 GAP = 1
-"""A message has arrived, but not the one before it."""
+"""A message has arrived, but the message before it has not."""
 REFUSED = 2
-"""Messages of the acked sender and generation are dropped: a later one has taken its place."""
+"""Messages of the acked sender and generation are dropped: a later sender has taken its place."""
 
 
 class LinkHeader(NamedTuple):
@@ -58,7 +58,7 @@ def encode_link(head: LinkHeader) -> bytes:
 
 
 def parse_link(frames: Frames) -> LinkHeader:
-    """The link frame in front of a received message; ProtocolError if there is none of ours."""
+    """The link frame in front of a received message; ProtocolError if there is no frame of ours."""
     data = frames[0] if frames else b""
     if len(data) != _LINK.size or not data.startswith(_OURS):
         raise ProtocolError(
@@ -73,7 +73,7 @@ def parse_link(frames: Frames) -> LinkHeader:
 
 
 def container_of_link(frames: Frames) -> int:
-    """Whose message it says to be; 0 if it says nothing."""
+    """Container in the link frame of a message; 0 without a link frame."""
     if not frames or len(frames[0]) < _CONTAINER.size:
         return 0
     container: int = _CONTAINER.unpack_from(frames[0])[0]

@@ -6,8 +6,8 @@
                then all frames
 
 The instance sends the hello first, then both ends send messages. All numbers are little endian. A
-message of which the end is missing has no effect: its sender still has it, and sends it again whole
-by the next connection.
+message whose end is missing has no effect: the sender still has the message, and sends all of it
+again by the next connection.
 """
 
 import mmap
@@ -20,7 +20,7 @@ from heron_core.wire.frames import Frames
 DATA = b"d"
 CONTROL = b"c"
 BYTES_MAX = 2**32 - 1
-"""What a message may have behind its prefix: as much as 32 bits can say."""
+"""Most bytes of a message behind its prefix: the largest number of 32 bits."""
 _MAPPED_BYTES = 1024 * 1024
 _MAGIC = b"hpy\x01"
 _HELLO = struct.Struct("<4scIQ")
@@ -34,7 +34,7 @@ _LENGTHS = [struct.Struct(f"<{number}I") for number in range(_USUAL_FRAMES + 1)]
 
 
 class ConnectionName(NamedTuple):
-    """Which connection of which process: a successor is never mistaken for its predecessor."""
+    """Names one connection of one process: a successor is never mistaken for its predecessor."""
 
     channel: bytes
     task: int
@@ -42,12 +42,12 @@ class ConnectionName(NamedTuple):
 
     @property
     def hello(self) -> bytes:
-        """What an instance sends first."""
+        """The first bytes that an instance sends."""
         return _HELLO.pack(_MAGIC, self.channel, self.task, self.incarnation)
 
 
 def parse_hello(data: bytes) -> ConnectionName:
-    """The name that a hello gives; ProtocolError if it is not a hello."""
+    """The name in a hello; ProtocolError if the bytes are no hello."""
     magic, channel, task, incarnation = _HELLO.unpack(data)
     if magic != _MAGIC or channel not in (DATA, CONTROL):
         raise ProtocolError(f"unknown connection: starts with {data!r}")
@@ -55,7 +55,7 @@ def parse_hello(data: bytes) -> ConnectionName:
 
 
 def encoded(frames: Frames) -> list[bytes]:
-    """The parts of a message in order; ProtocolError if it is too long."""
+    """The parts of a message in order; ProtocolError if the message is too long."""
     number, lengths = len(frames), list(map(len, frames))
     size_bytes = sum(lengths) + _LENGTH_BYTES * number
     if not 0 < size_bytes <= BYTES_MAX:
@@ -65,7 +65,7 @@ def encoded(frames: Frames) -> list[bytes]:
 
 
 def _message_buffer(size_bytes: int) -> memoryview:
-    """For a message: what is large takes memory when it is filled, not before."""
+    """Buffer for a message: a large one takes memory when it is filled, not before."""
     if size_bytes < _MAPPED_BYTES:
         return memoryview(bytearray(size_bytes))
     return memoryview(mmap.mmap(-1, size_bytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
@@ -74,19 +74,19 @@ def _message_buffer(size_bytes: int) -> memoryview:
 class MessageReader:
     """Cuts the bytes of one connection into messages.
 
-    Bytes are received into `receive_buffer()`, and `take` is told how many. What is whole there at
-    once is cut out of `scratch`, which several readers may share; a message whose end is still to
-    come gets a buffer of its own size.
+    Bytes are received into `receive_buffer()`, and `take` is told their number. Messages that are
+    complete at once are cut out of `scratch`, which several readers may share; a message whose end
+    is still to come gets a buffer of its own size.
     """
 
     def __init__(self, scratch: memoryview) -> None:
         self._scratch = scratch
         self._start = b""
-        """The first bytes of a message, too few to tell its length."""
+        """The first bytes of a message, too few for its length."""
         self._long: memoryview | None = None
         """A message whose end is still to come."""
         self._filled = 0
-        """How much of it is there."""
+        """Bytes of the message received so far."""
         self.error = ""
         """Why the bytes are not messages; further bytes are then ignored."""
 
@@ -106,7 +106,7 @@ class MessageReader:
         return self._scratch
 
     def take(self, count: int) -> list[Frames]:
-        """The messages that so many further bytes complete, up to an `error` if there is one."""
+        """The messages that `count` further bytes complete, up to an `error` if there is one."""
         if self.error:
             return []
         if self._long is not None:
@@ -146,7 +146,8 @@ class MessageReader:
         self._long[: self._filled] = part
 
     def _cut_out(self, data: memoryview, start: int, end: int, messages: list[Frames]) -> bool:
-        """Append the message between two places of some bytes; False if it does not add up."""
+        """Append the message between two places of some bytes; False if its lengths do not add
+        up."""
         (number, _) = _PREFIX.unpack_from(data, start)
         lengths = _LENGTHS[number] if number <= _USUAL_FRAMES else struct.Struct(f"<{number}I")
         at = start + _PREFIX_BYTES

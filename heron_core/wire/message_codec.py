@@ -1,8 +1,8 @@
 """Messages of the control plane as bytes: a msgpack array of the class name, then the fields.
 
-A registration names its engine first: its protocol and its version stand before the other fields,
-in every protocol, and so does the text of what refuses it (RegistrationRejected, Superseded). So
-two engines that do not understand each other can still say so.
+A registration names its engine first: in every protocol, protocol and version stand before the
+other fields, and so does the text of a refusal (RegistrationRejected, Superseded). So two engines
+of different protocols can still report the difference.
 """
 
 from collections.abc import Iterable
@@ -18,11 +18,12 @@ from heron_core.wire.messages import Message
 
 _NESTED = frozenset((dict, list, tuple))
 NESTING_MAX = 16
-"""Ours nest 8 deep. What nests 1,000 deep can be decoded, but not when another message wraps it."""
+"""Deepest nesting of a message; ours nest 8 deep. A value that nests 1,000 deep can be decoded, but
+not when another message wraps it."""
 ERROR_CHARACTERS = 200
-"""Of what is wrong with a message: it may be as long as the message."""
+"""Most characters of an error about a message, which may be as long as the message."""
 BEFORE_REGISTRATIONS_SAID_IT = 2
-"""The last protocol in which a registration does not say which engine is speaking."""
+"""The last protocol in which a registration does not name its engine."""
 
 UNKNOWN = "0.1 or older"
 VERSION_CHARACTERS = 40
@@ -36,7 +37,7 @@ _REGISTRATIONS = {
 
 
 class _Head(msgspec.Struct, frozen=True, array_like=True):
-    """How a registration of any protocol begins; of its other fields nothing is known."""
+    """The beginning of a registration of any protocol; the other fields are unknown."""
 
     name: str
     protocol: int
@@ -44,7 +45,7 @@ class _Head(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _plain(value: object) -> Any:
-    """A value of a subclass, such as numpy's numbers among a user's metrics, as its own kind."""
+    """A value of a subclass, such as numpy's numbers among a user's metrics, as the plain type."""
     for kind in _PLAIN:
         if isinstance(value, kind):
             return kind(value)
@@ -52,7 +53,7 @@ def _plain(value: object) -> Any:
 
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, ValueError)
-"""Errors of msgspec for bytes that are not what they have to be."""
+"""Errors of msgspec for invalid bytes."""
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=_plain)
 _decoder = msgspec.msgpack.Decoder(Message)
@@ -62,7 +63,7 @@ _OPEN = frozenset(
     for kind in get_args(Message)
     if any("Any" in str(hint) for hint in kind.__annotations__.values())
 )
-"""Those with a field of any JSON."""
+"""Messages with a field of any JSON."""
 
 
 def _parts(value: Any) -> Iterable[Any]:
@@ -86,7 +87,7 @@ def encode(message: Message) -> bytes:
 
 
 class Encoder:
-    """Encodes messages; one that goes to many receivers in a row, such as a plan, only once."""
+    """Encodes messages; a message to many receivers in a row, such as a plan, is encoded once."""
 
     def __init__(self) -> None:
         self._message: Message | None = None
@@ -100,7 +101,7 @@ class Encoder:
 
 
 def _check_protocol(data: bytes) -> None:
-    """OtherProtocol for a registration that another engine has sent."""
+    """Raise OtherProtocol for a registration that another engine has sent."""
     try:
         head = _head_decoder.decode(data)
     except _UNREADABLE:
@@ -114,9 +115,9 @@ def _check_protocol(data: bytes) -> None:
 
 
 def decode(data: bytes) -> Any:
-    """Bytes as a message (one of `Message`), its fields of their types; else ProtocolError.
+    """Bytes as a message (one of `Message`), its fields of their types; ProtocolError otherwise.
 
-    What is inside of a Json field is for the receiver to check.
+    The content of a Json field is for the receiver to check.
     """
     try:
         message = _decoder.decode(data)

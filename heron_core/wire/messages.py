@@ -1,6 +1,6 @@
-"""Messages of the control plane: typed structs; message_codec.py makes bytes of them.
+"""Messages of the control plane: typed structs; message_codec.py makes bytes of these.
 
-A message is an array of its class's name and its fields, in the order in which they stand here. The
+A message is an array of its class's name and its fields, in the order of their declaration. The
 unions at the end list the messages of each direction.
 """
 
@@ -24,45 +24,45 @@ from heron_core.wire.shell_messages import ShellRan as ShellRan
 
 
 class RestoreTrouble(Enum):
-    """Why a state cannot be had, as it matters to what a person can do."""
+    """Why a state cannot be restored, as far as the reason matters for a person's next step."""
 
     AWAY = "away"
     """The store cannot be reached, or does not answer as it should."""
     DAMAGED = "damaged"
-    """A file is not what was saved."""
+    """A file differs from the saved one."""
     GONE = "gone"
-    """The store is there, and a file is not in it."""
+    """The store can be reached, and a file is missing."""
     REFUSED = "refused"
-    """The component does not take it."""
+    """The component refuses the state."""
 
 
 class Registration(Struct, frozen=True, array_like=True):
-    """What each registration begins with, in every protocol, so that engines that do not
-    understand each other can still say so."""
+    """The beginning of each registration, in every protocol, so that engines of different protocols
+    can still report the difference."""
 
     protocol: int = PROTOCOL
     version: str = VERSION
-    """Of the engine that the process runs."""
+    """Version of the engine that the process runs."""
 
 
 class RegisterInstance(Registration, frozen=True, array_like=True, tag=True, kw_only=True):
-    """An instance's first word to its stream manager, on its control socket."""
+    """An instance's first message to its stream manager, on its control socket."""
 
     task: Whole
     incarnation: Whole
     pid: Whole
     predecessor: str = ""
-    """How the process ended that this one replaces; empty for the first one, and when it is said
-    again."""
+    """How the predecessor of this process ended; empty for the first process, and in a
+    repetition."""
     born_ms: Whole = 0
-    """When the process began, by its host's monotonic clock. Of two processes of a task the later
-    one stays, whichever registers last: one that was stopped may wake up again."""
+    """Start of the process by its host's monotonic clock. Of two processes of a task the later one
+    stays, whichever registers last: a stopped process may wake up again."""
     next_try_ms: Whole = 0
-    """If the process ends at once, the next one waits so long; 0 if it does not."""
+    """Pause before the next process if this one ends at once; 0 for no pause."""
 
 
 class InstanceHeartbeat(Struct, frozen=True, array_like=True, tag=True):
-    """An instance lives; `metrics` is its report (heron_core.instance_report)."""
+    """An instance lives; `metrics` is the instance's report (heron_core.instance_report)."""
 
     task: Whole
     metrics: Json
@@ -77,10 +77,12 @@ class QuiescenceReport(Struct, frozen=True, array_like=True, tag=True):
     processed: Whole
     idle: bool
     epoch: Whole
-    """Of the plan that it works by: what it emits from now on is routed so."""
+    """Epoch of the plan that the instance works by: tuples that it emits from now on are routed by
+    it."""
     is_waiting: bool = False
-    """Nothing is left to do here but for tuples that wait: a bolt has neither acked nor failed them
-    (an open window has them), or a spout waits for their outcome, and is not idle because of it."""
+    """Whether nothing is left to do except for waiting tuples: a bolt has neither acked nor failed
+    them (an open window has them), or a spout waits for their outcome, and is not idle because of
+    that."""
     may_fail: bool = False
     """Whether a bolt can fail the tuples that it holds at any time, as windows can."""
     paused: bool = False
@@ -88,20 +90,20 @@ class QuiescenceReport(Struct, frozen=True, array_like=True, tag=True):
 
 
 class SpoutFinished(Struct, frozen=True, array_like=True, tag=True):
-    """The spout of this task has nothing more to emit (`finished`), or has again."""
+    """The spout of this task has nothing more to emit (`finished`), or has something again."""
 
     task: Whole
     finished: bool
 
 
 class BoltFinished(Struct, frozen=True, array_like=True, tag=True):
-    """The bolt's on_finish has run and what it emitted is on its way."""
+    """The bolt's on_finish has run, and the tuples emitted in it are on their way."""
 
     task: Whole
 
 
 class TraceReport(Struct, frozen=True, array_like=True, tag=True):
-    """What an instance has executed of the tuple trees that are traced (heron_core.traces)."""
+    """Executions of an instance for the tuple trees that are traced (heron_core.traces)."""
 
     task: Whole
     report: Json
@@ -109,7 +111,7 @@ class TraceReport(Struct, frozen=True, array_like=True, tag=True):
 
 class SampleTuples(Struct, frozen=True, array_like=True, tag=True):
     """From the master, on to the instances of `tasks`: report the next `count` tuples that you send
-    on a stream, as long as they come within so many seconds."""
+    on a stream, if they come within `secs` seconds."""
 
     sample: Whole
     tasks: tuple[Whole, ...]
@@ -139,22 +141,24 @@ class InstanceFailed(Struct, frozen=True, array_like=True, tag=True):
     task: Whole
     error: str
     next_try_ms: Whole = 0
-    """The next process waits so long; 0 if that is not known."""
+    """Pause before the next process; 0 if that is not known."""
 
 
 class InstanceReplaced(Struct, frozen=True, array_like=True, tag=True):
-    """From a stream manager: another process serves the task, because the one before ended."""
+    """From a stream manager: another process serves the task, because the previous process
+    ended."""
 
     task: Whole
     reason: str
-    """How it ended."""
+    """How the previous process ended."""
     lost: Whole
-    """Deliveries that it had been handed and had not reported as processed, and that nobody will
-    replay."""
+    """Deliveries that the process had been handed and had not reported as processed, and that are
+    not replayed."""
     failed: Whole
-    """Tracked tuples whose deliveries it had been handed: they have failed at their spouts."""
+    """Tracked tuples whose deliveries the process had been handed: these have failed at their
+    spouts."""
     next_try_ms: Whole = 0
-    """If the process that serves the task now ends at once, the next one waits so long."""
+    """Pause before the next process if the one that serves the task now ends at once."""
 
 
 class TriggerCheckpoint(Struct, frozen=True, array_like=True, tag=True):
@@ -169,8 +173,8 @@ class TriggerCheckpoint(Struct, frozen=True, array_like=True, tag=True):
 
 class OvertakeInput(Struct, frozen=True, array_like=True, tag=True):
     """From a stream manager: the barrier of a checkpoint has waited too long behind the input of
-    the task. It has been handed over with all that was in front of it, and is to be taken at once;
-    what is in front of it and not processed is saved with the state. For processes of the plan of
+    the task. The barrier has been handed over with all input in front of it, and is to be taken at
+    once; the unprocessed input in front of it is saved with the state. For processes of the plan of
     this epoch."""
 
     checkpoint: Whole
@@ -183,17 +187,18 @@ class CheckpointStored(Struct, frozen=True, array_like=True, tag=True):
     task: Whole
     checkpoint: Whole
     size_bytes: Whole
-    """0 if it keeps none."""
+    """Bytes of the state; 0 without state."""
     aligned_ms: Whole = 0
-    """From the first barrier of its sources to the last one; its stream manager fills it in."""
+    """Time from the first barrier of the task's sources to the last one; filled in by the stream
+    manager."""
     input_messages: Whole = 0
-    """Input that the barrier has overtaken, and that is saved with the state."""
+    """Input messages that the barrier has overtaken, and that are saved with the state."""
     input_bytes: Whole = 0
 
 
 class SaveForUpdate(Struct, frozen=True, array_like=True, tag=True):
-    """From the master, on to these instances, in a topology without checkpoints: save the state
-    for the update of this number. Repeated until each has answered."""
+    """From the master, on to these instances, in a topology without checkpoints: save the state for
+    the update of this number. Repeated until each has answered."""
 
     update: Whole
     epoch: Whole
@@ -206,11 +211,11 @@ class SavedForUpdate(Struct, frozen=True, array_like=True, tag=True):
     task: Whole
     update: Whole
     size_bytes: Whole
-    """0 if the instance keeps none."""
+    """Bytes of the state; 0 if the instance keeps none."""
 
 
 class NotSavedForUpdate(Struct, frozen=True, array_like=True, tag=True):
-    """An instance's state for an update could not be saved; `reason` says why in one line."""
+    """An instance's state for an update could not be saved; `reason` has the cause in one line."""
 
     task: Whole
     update: Whole
@@ -234,21 +239,21 @@ class FailsDeferred(Struct, frozen=True, array_like=True, tag=True):
 
 
 class TuplesAbandoned(Struct, frozen=True, array_like=True, tag="GivenUp"):
-    """A bolt's process has abandoned tuples or calls, or counted others of what a restore undoes,
-    and this checkpoint covers that: said before CheckpointStored."""
+    """A bolt's process has abandoned tuples or calls, or counted others that a restore undoes, and
+    this checkpoint covers that: sent before CheckpointStored."""
 
     task: Whole
     checkpoint: Whole
     component: str
     is_new: bool = True
-    """Whether any were abandoned that no completed checkpoint covers."""
+    """Whether the process abandoned any that no completed checkpoint covers."""
     counted: Mapping[str, Amount] = {}
-    """All since its process began (heron_core.algorithms.covered_counts.numbers_of)."""
+    """All such counts since the process began (heron_core.algorithms.covered_counts.numbers_of)."""
 
 
 class CheckpointFailed(Struct, frozen=True, array_like=True, tag=True):
-    """An instance's state could not be saved, or its sources were not aligned; `reason` says why in
-    one line."""
+    """An instance's state could not be saved, or its sources were not aligned; `reason` has the
+    cause in one line."""
 
     task: Whole
     checkpoint: Whole
@@ -257,26 +262,27 @@ class CheckpointFailed(Struct, frozen=True, array_like=True, tag=True):
 
 class CheckpointCompleted(Struct, frozen=True, array_like=True, tag=True):
     """From the master, on to the instances: all states of the checkpoint are stored, and from now
-    on it is the one that the topology is restored from. For processes of the plan of this epoch."""
+    on the topology is restored from this checkpoint. For processes of the plan of this epoch."""
 
     checkpoint: Whole
     epoch: Whole
     abandoning: tuple[str, ...] = ()
-    """The bolts that have abandoned tuples which it covers: no spout in front of them gets an ack
-    for what it has emitted for this checkpoint."""
+    """Bolts that have abandoned tuples which the checkpoint covers: a spout in front of these gets
+    no ack for the tuples that it emitted for this checkpoint."""
 
 
 class Restored(Struct, frozen=True, array_like=True, tag=True):
-    """An instance's process has the state that the plan of this epoch begins with."""
+    """An instance's process has the state with which the plan of this epoch begins."""
 
     task: Whole
     incarnation: Whole
     epoch: Whole
-    """0: it came when the others had gone on already, and has no state."""
+    """Epoch of the plan; 0: the process came when the others had gone on already, and has no
+    state."""
 
 
 class RestoreFailed(Struct, frozen=True, array_like=True, tag=True):
-    """An instance cannot have the state that the plan of this epoch begins with."""
+    """An instance cannot have the state with which the plan of this epoch begins."""
 
     task: Whole
     epoch: Whole
@@ -286,8 +292,8 @@ class RestoreFailed(Struct, frozen=True, array_like=True, tag=True):
 
 
 class RestoreWanted(Struct, frozen=True, array_like=True, tag=True):
-    """A bolt raised by the plan of this epoch: all are to be restored, which undoes what it has
-    done before, and it tries again."""
+    """A bolt raised by the plan of this epoch: all instances are to be restored, which undoes the
+    bolt's work, and the bolt tries again."""
 
     task: Whole
     epoch: Whole
@@ -323,13 +329,13 @@ class FinishBolts(Struct, frozen=True, array_like=True, tag=True):
 
 
 class Superseded(Struct, frozen=True, array_like=True, tag=True):
-    """End: another process has taken this one's place; `reason` says so in one line."""
+    """End: another process has taken this one's place; `reason` has the cause in one line."""
 
     reason: str
 
 
 class BackPressureCause(Struct, frozen=True, array_like=True, tag=True):
-    """Between stream managers: the queue towards `task` passed its high or its low water mark."""
+    """Between stream managers: the queue towards `task` passed its high or low water mark."""
 
     task: Whole
     on: bool
@@ -344,14 +350,16 @@ class RegisterStreamManager(Registration, frozen=True, array_like=True, tag=True
     host: str
     pid: Whole
     epoch: Whole
-    """Of the plan that it has, 0 for none: a master that took over may know an older one."""
+    """Epoch of the stream manager's plan, 0 for none: a master that took over may know an older
+    plan."""
     predecessor: str = ""
-    """How the stream manager ended that this one replaces; empty for the first one, and when it is
-    said again."""
+    """How the predecessor of this stream manager ended; empty for the first one, and in a
+    repetition."""
 
 
 class RegistrationRejected(Struct, frozen=True, array_like=True, tag=True):
-    """The master does not take this stream manager, and why (it names the one it has)."""
+    """The master refuses this stream manager, with the reason (which names the present stream
+    manager)."""
 
     reason: str
 
@@ -360,13 +368,13 @@ class PauseStatistics(NamedTuple):
     """One instance's pauses by back-pressure; on the wire an array in this order."""
 
     causes: tuple[Whole, ...]
-    """The tasks that pause it now; empty if it runs."""
+    """The tasks that pause the instance now; empty if it runs."""
     paused_secs: float
-    """In all, since its stream manager runs."""
+    """Seconds of all pauses since the stream manager runs."""
     this_pause_secs: float
-    """Of them the pause that lasts; 0 if it runs."""
+    """Seconds of the pause that lasts; 0 if the instance runs."""
     share: float
-    """Paused for which share of the last ten seconds, 0 to 1."""
+    """Share of the last ten seconds in which the instance was paused, 0 to 1."""
 
 
 class Heartbeat(Struct, frozen=True, array_like=True, tag=True):
@@ -376,11 +384,11 @@ class Heartbeat(Struct, frozen=True, array_like=True, tag=True):
     metrics: Json
     instances: Mapping[Whole, Json]
     paused: Mapping[Whole, PauseStatistics]
-    """task id -> its pauses, for those that ever had any"""
+    """task id -> its pauses, for the tasks that ever had any"""
 
 
 class Ping(Struct, frozen=True, array_like=True, tag=True):
-    """Somebody else offers itself for your container: answer by Pong if you live."""
+    """Another process offers itself for your container: answer by Pong if you live."""
 
 
 class Pong(Struct, frozen=True, array_like=True, tag=True):
@@ -417,7 +425,7 @@ StateMessage = (
     | RestoreFailed
     | RestoreWanted
 )
-"""An instance on its state: saved, restored, or not."""
+"""Messages of an instance about its state: saved, restored, or neither."""
 FromInstance = (
     RegisterInstance
     | InstanceHeartbeat

@@ -1,24 +1,24 @@
-"""One end of a numbered link: what a broken connection has lost is sent again, in its order.
+"""One end of a numbered link: messages that a broken connection lost are sent again, in order.
 
-A connection between two living processes may break at any time, and takes along what was under way
-in both directions. So each message has a number, from 1 on, and is kept until the other end says
-that it has it. Each packet says up to which number its sender has received everything (`received`),
-so that acknowledgements ride along with whatever goes the other way.
+A connection between two living processes may break at any time, and loses the messages under way in
+both directions. So each message has a number, from 1 on, and is kept until the other end
+acknowledges it. Each packet has the number up to which its sender has received all messages
+(`received`), so acknowledgements ride along with packets of the other direction.
 
     a packet with                          is
     the number that follows                delivered
     a number that was there already        dropped: it was sent again, or arrived twice
-    a later number                         dropped, and all that is missing is asked for
-    no message, and a later number         a report of what was sent last: what is missing is asked
-                                           for
+    a later number                         dropped, and all missing messages are asked for
+    no message, and a later number         a report of the last number sent: missing messages are
+                                           asked for
     `resend`                               a request: everything that the sender has not received is
                                            sent again
 
 Regular messages (heartbeats, and their answers) bring numbers both ways, so a loss is found within
-their interval; who sees that a connection is new reports and asks at once. There are no timers.
+their interval; an end that sees a new connection reports and asks at once. There are no timers.
 
 A `session` is one numbering of both directions. An end that has forgotten its session answers with
-`received` 0; whoever had been told of more begins another session (`is_broken`).
+`received` 0; an end that had been told a higher number begins another session (`is_broken`).
 """
 
 import struct
@@ -32,29 +32,29 @@ from heron_core.errors import ProtocolError
 T = TypeVar("T")
 
 KEPT_MAX = 10_000
-"""Messages that the other end has not acknowledged. A stream manager and its master exchange a few
-a second: so many mean that the other end has been cut off for an hour."""
+"""Most messages that the other end has not acknowledged. A stream manager and its master exchange a
+few a second: so many mean that the other end has been cut off for an hour."""
 ASK_AGAIN_SECS = 0.5
-"""Between two requests for the same: the first may have been lost, too."""
+"""Time between two equal requests: the first may have been lost as well."""
 
 _MESSAGE, _RESEND, _KNOWN_FLAGS = 1, 2, 3
 _HEADER = struct.Struct("<BQQQQ")
 
 
 class PacketHeader(Struct, frozen=True):
-    """What stands beside a message, or alone."""
+    """The numbers beside a message, or alone."""
 
     incarnation: int
-    """Of the process whose link it is: it has one link with the other end."""
+    """Incarnation of the process that owns the link: it has one link with the other end."""
     session: int
-    """Counted by that process."""
+    """Number of the session, counted by that process."""
     number: int
-    """Of the message; without a numbered one the number of the last one that was sent."""
+    """Number of the message; without a numbered message, the number of the last one sent."""
     received: int
     """The sender has all messages up to this number."""
     is_numbered: bool = False
     resend: bool = False
-    """Whether all that follows `received` is to be sent again."""
+    """Whether all messages behind `received` are to be sent again."""
 
     def encode(self) -> bytes:
         """As a frame."""
@@ -63,7 +63,7 @@ class PacketHeader(Struct, frozen=True):
 
 
 def decode_header(data: bytes) -> PacketHeader:
-    """A frame as a header; ProtocolError if it is none."""
+    """A frame as a header; ProtocolError if the frame is no header."""
     try:
         flags, incarnation, session, number, received = _HEADER.unpack(data)
     except struct.error as error:
@@ -75,17 +75,17 @@ def decode_header(data: bytes) -> PacketHeader:
 
 
 class Packet(Struct, Generic[T], frozen=True):
-    """What passes over a connection."""
+    """The unit that passes over a connection."""
 
     header: PacketHeader
     message: T | None = None
 
 
 class TakenPacket(Struct, Generic[T], frozen=True):
-    """What a packet that has arrived leads to."""
+    """The consequences of an arrived packet."""
 
     message: T | None
-    """To be handled; None if there is none, or not its turn."""
+    """Message to be handled; None if there is none, or not its turn."""
     answers: list[Packet[T]]
     """To be sent back."""
 
@@ -94,11 +94,11 @@ class NumberedLink(Generic[T]):
     """One end, in one session."""
 
     def __init__(self, incarnation: int, session: int) -> None:
-        """`incarnation`: of the process that counts the sessions."""
+        """`incarnation` is that of the process that counts the sessions."""
         self.incarnation = incarnation
         self.session = session
         self.is_broken = False
-        """Whether the other end has forgotten what it acknowledged: only another session helps."""
+        """Whether the other end has forgotten its acknowledgements: only another session helps."""
         self.duplicates = 0
         self.resent = 0
         self._sent = 0
@@ -106,7 +106,7 @@ class NumberedLink(Generic[T]):
         self._kept: deque[Packet[T]] = deque()
         self._received = 0
         self._asked: tuple[int, float] | None = None
-        """With which `received`, and when, the other end was asked to send again."""
+        """Number `received` and time of the last request to send again."""
 
     @property
     def unacknowledged(self) -> int:
@@ -115,12 +115,12 @@ class NumberedLink(Generic[T]):
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more can be kept: the session is to be closed."""
+        """Whether no further message can be kept: the session is to be closed."""
         return len(self._kept) >= KEPT_MAX
 
     @property
     def next_number(self) -> int:
-        """Of the message that is sent next."""
+        """Number of the message that is sent next."""
         return self._sent + 1
 
     def is_kept(self, number: int) -> bool:
@@ -128,18 +128,19 @@ class NumberedLink(Generic[T]):
         return self._acknowledged < number <= self._sent
 
     def send(self, message: T) -> Packet[T]:
-        """A message with its number; it is kept until it is acknowledged."""
+        """A message with its number; the message is kept until it is acknowledged."""
         self._sent += 1
         packet = Packet(self._header(self._sent, True), message)
         self._kept.append(packet)
         return packet
 
     def report(self, message: T | None = None, *, resend: bool = False) -> Packet[T]:
-        """What was sent and received so far, perhaps with a message that may be lost."""
+        """Report of the numbers sent and received so far, perhaps with a message that may be
+        lost."""
         return Packet(self._header(self._sent, False, resend), message)
 
     def take(self, packet: Packet[T], now: float) -> TakenPacket[T]:
-        """A packet of this session has arrived; `now` in seconds of any monotonic clock."""
+        """Process an arrived packet of this session; `now` in seconds of any monotonic clock."""
         header = packet.header
         self._acknowledge(header.received)
         answers = self._again() if header.resend else []
@@ -180,6 +181,7 @@ class NumberedLink(Generic[T]):
         return [self.report(resend=True)]
 
     def validate(self) -> None:
-        """AssertionError unless what is kept is what was sent and is not acknowledged."""
+        """AssertionError unless the kept messages are those that were sent and are not
+        acknowledged."""
         numbers = [each.header.number for each in self._kept]
         assert numbers == list(range(self._acknowledged + 1, self._sent + 1)), numbers

@@ -1,20 +1,20 @@
-"""Packets: what is said of roots rather than of tuples, and what stream managers say to each other.
+"""Packets: messages about roots rather than tuples, and messages between stream managers.
 
     INIT    [header, pairs]    roots that begin: (root, xor of all first edges); source = spout task
             (a spout whose tuples have one delivery each sets BEGINS on its DATA instead)
     ACK     [header, pairs]    (root, xor of edges); destination = spout task that owns the roots, 0
             where they have several owners: each root names its own
     FAIL    [header, roots]    destination = spout task that owns the roots
-    ACKED, FAILED, EXPIRED  [header, roots]    to the spout task: what became of its roots
-    CONSUMED [header]          its `consumed`; `items`: how many microseconds they took
+    ACKED, FAILED, EXPIRED  [header, roots]    to the spout task: outcome of the roots
+    CONSUMED [header]          its `consumed`; `items`: microseconds that the messages took
     CONTROL [header, message]  a message of heron_core.wire.messages
     BARRIER [header, number, [aligned]]   what its source sent before a checkpoint has gone ahead of
             it; source = a task, 0 for all sources of the task `destination`; number: u64;
             aligned: u32, the tasks whose input it never overtakes
-    WATERMARK [header, time] what its source, a task, sends from here on happened then or later;
+    WATERMARK [header, time] the events that its source, a task, sends from here on are not earlier;
             i64, in milliseconds since 1970; the highest number: it has finished
 
-pairs, roots: u64; the header's `items` says how many there are.
+pairs, roots: u64; the header's `items` is their number.
 """
 
 from array import array
@@ -34,7 +34,7 @@ from heron_core.wire.frames import (
 )
 
 PACKET_FRAMES = 2
-"""The header, and what it is about."""
+"""Frames of a packet: the header, and its subject."""
 
 
 def encode_pairs(
@@ -48,12 +48,12 @@ def encode_pairs(
 def encode_numbers(
     kind: FrameKind, epoch: int, source: int, destination: int, frame: bytes, item_bytes: int
 ) -> Frames:
-    """The same of numbers that are bytes by now, so many for each item."""
+    """The same for numbers that are bytes already, `item_bytes` for each item."""
     return [header(kind, epoch, source, destination, len(frame) // item_bytes), frame]
 
 
 def decode_pairs(head: Header, frames: Frames) -> "array[int]":
-    """root, value, … of an INIT or ACK message; ProtocolError if it is not whole."""
+    """root, value, … of an INIT or ACK message; ProtocolError if the message is not whole."""
     return _numbers(head, frames, PAIR_BYTES)
 
 
@@ -65,7 +65,8 @@ def encode_roots(
 
 
 def decode_roots(head: Header, frames: Frames) -> "array[int]":
-    """The roots of a FAIL, ACKED, FAILED or EXPIRED message; ProtocolError if it is not whole."""
+    """The roots of a FAIL, ACKED, FAILED or EXPIRED message; ProtocolError if the message is not
+    whole."""
     return _numbers(head, frames, NUMBER_BYTES)
 
 
@@ -92,13 +93,14 @@ def _numbers(head: Header, frames: Frames, item_bytes: int) -> "array[int]":
 
 
 TASK_BYTES = 4
-"""Of a task in a frame of them."""
+"""Bytes of a task in a frame of tasks."""
 BUSY_SECS_MAX = 3600.0
-"""Of a report: in microseconds it fits into `items`."""
+"""Longest time in a report: its microseconds fit into `items`."""
 
 
 def encode_consumed(epoch: int, task: int, messages: int, busy_secs: float) -> Frames:
-    """An instance's report of processed messages, and how long user code has worked on them."""
+    """An instance's report of processed messages, and of the time that user code has worked on
+    these."""
     busy_us = int(min(busy_secs, BUSY_SECS_MAX) * 1e6)
     return [with_consumed(header(FrameKind.CONSUMED, epoch, task, 0, busy_us), messages)]
 
@@ -112,14 +114,14 @@ def encode_barrier(
     epoch: int, source: int, destination: int, checkpoint: int, aligned: Sequence[int] = ()
 ) -> Frames:
     """A barrier of a checkpoint, which overtakes no input of the tasks `aligned`. It has no items:
-    it is no tuple that anybody processes."""
+    a barrier is no tuple that a task processes."""
     number = checkpoint.to_bytes(NUMBER_BYTES, "little")
     head = header(FrameKind.BARRIER, epoch, source, destination, 0)
     return [head, number, array("I", aligned).tobytes()] if aligned else [head, number]
 
 
 def passed_on(frames: Frames, epoch: int, source: int, destination: int) -> Frames:
-    """The same barrier from one task on to another."""
+    """The same barrier, passed on from one task to another."""
     return [header(FrameKind.BARRIER, epoch, source, destination, 0), *frames[1:]]
 
 
@@ -132,19 +134,19 @@ def check_barrier(head: Header, frames: Frames) -> None:
 
 
 def aligned_tasks(frames: Frames) -> "array[int]":
-    """The tasks in a BARRIER message that is whole whose input it never overtakes."""
+    """Tasks whose input a whole BARRIER message never overtakes."""
     tasks = array("I")
     tasks.frombytes(b"".join(frames[PACKET_FRAMES:]))
     return tasks
 
 
 def checkpoint_of(frames: Frames) -> int:
-    """The number in a BARRIER message that is whole."""
+    """The checkpoint's number in a whole BARRIER message."""
     return int.from_bytes(frames[1], "little")
 
 
 def encode_watermark(epoch: int, source: int, destination: int, watermark_ms: int) -> Frames:
-    """A watermark of a task. It has no items: it is no tuple that anybody processes."""
+    """A watermark of a task. It has no items: a watermark is no tuple that a task processes."""
     time_ms = watermark_ms.to_bytes(NUMBER_BYTES, "little", signed=True)
     return [header(FrameKind.WATERMARK, epoch, source, destination, 0), time_ms]
 
@@ -156,7 +158,7 @@ def check_watermark(head: Header, frames: Frames) -> None:
 
 
 def watermark_of(frames: Frames) -> int:
-    """The time in a WATERMARK message that is whole."""
+    """The time in a whole WATERMARK message."""
     return int.from_bytes(frames[1], "little", signed=True)
 
 

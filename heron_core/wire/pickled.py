@@ -1,7 +1,7 @@
-"""Config values that JSON cannot say: cloudpickle bytes, opened only where user code runs.
+"""Config values that JSON does not have: cloudpickle bytes, opened only where user code runs.
 
-The command line, the scheduler and the master handle topologies without having the user's modules
-on their paths, so they must not open what refers to them.
+The command line, the scheduler and the master handle topologies without the user's modules on their
+paths, so they must not open values that refer to these modules.
 """
 
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ class Pickled(Struct, frozen=True):
 
     @staticmethod
     def of(value: object, where: str) -> "Pickled":
-        """Any value; one that is not opened yet stays as it is.
+        """Any value, pickled; one that is not opened yet is returned unchanged.
 
-        TopologyError, which says `where` the value is, if it cannot be pickled.
+        TopologyError with `where` the value is if the value cannot be pickled.
         """
         if isinstance(value, Pickled):
             return value
@@ -34,9 +34,9 @@ class Pickled(Struct, frozen=True):
 
 
 def opened(config: Mapping[str, Any]) -> dict[str, Any]:
-    """`config` with its pickled values as the objects they are.
+    """`config` with its pickled values as objects.
 
-    ComponentError naming the key if one cannot be had (its module is missing, for instance).
+    ComponentError with the key if a value cannot be opened (its module is missing, for instance).
     """
     return {key: _opened(key, value) for key, value in config.items()}
 

@@ -1,4 +1,4 @@
-"""Messages of live queries of state: the question to an instance, and its answer."""
+"""Messages of live queries of state: the question to an instance, and the answer."""
 
 from enum import Enum
 
@@ -15,7 +15,7 @@ class QueryState(Struct, frozen=True, array_like=True, tag=True):
     tasks: tuple[Whole, ...]
     state: str
     limit: Whole
-    """So many keys at most, where it is not about one."""
+    """Most keys of an answer, if the question is not about one key."""
     bytes_max: Whole
     """Of the texts of the answer."""
     key: str = ""
@@ -24,18 +24,18 @@ class QueryState(Struct, frozen=True, array_like=True, tag=True):
 
 
 class QueryOutcome(Enum):
-    """What came of the question to one instance."""
+    """Outcome of the question to one instance."""
 
     ANSWERED = "answered"
-    """Its entries are those that there are; there may be none."""
+    """The entries are all that there are; there may be none."""
     STATELESS = "stateless"
     """The component keeps no state."""
     UNKNOWN = "unknown"
-    """It has no state of that name."""
+    """The instance has no state of that name."""
     OTHER_KIND = "other kind"
-    """The state is of a kind that cannot be asked so."""
+    """The state is of a kind that cannot be asked in this way."""
     RESTARTING = "restarting"
-    """The instance has no state at present: it starts, or all are restored."""
+    """The instance has no state at present: it starts, or all instances are restored."""
     TOO_LARGE = "too large"
     """The answer is above the limit."""
     FAILED = "failed"
@@ -43,7 +43,8 @@ class QueryOutcome(Enum):
 
 
 class StateAnswered(Struct, frozen=True, array_like=True, tag=True):
-    """An instance's answer to QueryState; a stream manager's for one that it has not."""
+    """An instance's answer to QueryState, or a stream manager's for an instance that it does not
+    have."""
 
     task: Whole
     query: Whole
@@ -51,4 +52,4 @@ class StateAnswered(Struct, frozen=True, array_like=True, tag=True):
     reason: str = ""
     """One line for an outcome without entries."""
     entries: tuple[tuple[bytes, str], ...] = ()
-    """(place in the order of keys, JSON) of each, in that order."""
+    """(place in the order of keys, JSON) of each entry, in that order."""

@@ -1,8 +1,8 @@
-"""Packed values of whoever, without running code of theirs: for tools that only show states.
+"""Unpacks values of any sender without running the sender's code: for tools that only show states.
 
-A value that only pickle can carry is opened if all that its pickle names are a few classes of the
-standard library, whose making has no effect beyond themselves. Any other one is a ShownObject with
-the name of its first class that is none of these.
+A value that only pickle can carry is opened if its pickle names nothing but a few classes of the
+standard library, whose construction has no effect beyond themselves. Any other value becomes a
+ShownObject with the name of the first other class.
 """
 
 import io
@@ -63,5 +63,5 @@ def _unpacked(depth: int, data: bytes) -> Any:
 
 
 def unpack_standard(data: bytes) -> Any:
-    """Bytes of heron_core.wire.values as a value, without code of its sender's."""
+    """Bytes of heron_core.wire.values as a value, without code of the sender's."""
     return _unpacked(0, data)

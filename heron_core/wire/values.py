@@ -1,8 +1,9 @@
 """Tuple values <-> bytes: plain values as plain msgpack, every other Python type kept as it is.
 
 Plain values (None, bool, int, float, str, bytes, list, dict of those) pay nothing for the others:
-only what msgpack does not know exactly reaches `_Extensions`. A tuple, set or frozenset becomes an
-extension of its items, anything else its pickle. bytearray and memoryview arrive as bytes.
+only values that msgpack does not know exactly reach `_Extensions`. A tuple, set or frozenset is
+packed as an extension of its items, any other value as its pickle. bytearray and memoryview arrive
+as bytes.
 
 A pickle runs code of its sender's choice when it is opened. Senders are known before this module
 sees a byte of theirs (heron_io.security), and `topology.values.pickle: false` does without: then
@@ -21,8 +22,8 @@ from heron_core.errors import ValueNotSerialisable
 
 TUPLE, SET, FROZENSET, PICKLED = 1, 2, 3, 4
 EXTENSIONS_DEEP_MAX = 32
-"""Tuples and sets within each other. Each level of unpacking takes 45 KB of the thread's stack of
-8 MB, so some 170 would end the process; what is deeper travels as a pickle."""
+"""Most levels of tuples and sets within each other. Each level of unpacking takes 45 KB of the
+thread's stack of 8 MB, so some 170 would end the process; a deeper value travels as a pickle."""
 
 _CONTAINERS: dict[type, int] = {tuple: TUPLE, set: SET, frozenset: FROZENSET}
 _BUILDERS: dict[int, Callable[[Any], Any]] = {TUPLE: tuple, SET: set, FROZENSET: frozenset}
@@ -34,7 +35,7 @@ NO_PICKLES = f"the value needs pickle, which {VALUES_PICKLE} forbids: send plain
 
 
 class PickleRefused(ValueError):
-    """A value or a body that only pickle can carry, in a topology that does without."""
+    """A value or a body that only pickle can carry, in a topology that does without pickles."""
 
 
 def _pickled(value: object) -> bytes:
@@ -48,7 +49,7 @@ def _pickled(value: object) -> bytes:
 
 
 class _Extensions:
-    """Makes extensions of what one packer does not know."""
+    """Makes extensions of the values that one packer does not know."""
 
     __slots__ = ("_depth", "_pack", "_pickles")
 
@@ -56,8 +57,8 @@ class _Extensions:
         self._depth = depth
         self._pickles = pickles
         self._pack: Pack | None = None
-        """Of the items of tuples and sets: the packer itself is in the middle of its buffer. Made
-        once, as that costs more than to pack a tuple of some numbers."""
+        """Packs the items of tuples and sets: the packer itself is in the middle of its buffer.
+        Made once, as that costs more than packing a tuple of some numbers."""
 
     def __call__(self, value: object) -> msgpack.ExtType:
         code = _CONTAINERS.get(type(value))
@@ -97,7 +98,8 @@ _DEPTHS = range(EXTENSIONS_DEEP_MAX + 1)
 
 
 def packer(*, pickles: bool = True) -> Pack:
-    """A function value -> bytes that reuses one buffer; raises what `pack_fields` can explain."""
+    """A function value -> bytes that reuses one buffer; its errors are explained by
+    `pack_fields`."""
     return _packer(0, pickles)
 
 
@@ -112,20 +114,21 @@ _UNPACK: dict[bool, list[Unpack]] = {
 }
 
 unpack = _UNPACK[True][0]
-"""bytes -> value, the inverse of what `packer` makes; of other bytes any exception."""
+"""bytes -> value, the inverse of a `packer`; any exception for other bytes."""
 
 
 def unpacker(*, pickles: bool) -> Unpack:
-    """`unpack`, or what refuses pickles instead."""
+    """`unpack`, or the function that refuses pickles."""
     return _UNPACK[pickles][0]
 
 
 _STANDARD = frozenset(id(known[0]) for known in _UNPACK.values())
-"""They live as long as this module. Any callable has an id, and not each is hashable."""
+"""Ids of the standard functions, which live as long as this module. Any callable has an id, and not
+each is hashable."""
 
 
 def is_standard(unpack_values: Unpack) -> bool:
-    """Whether it is one of `unpacker`, and not the topology's own serialiser."""
+    """Whether the function is one of `unpacker`, and not the topology's own serialiser."""
     return id(unpack_values) in _STANDARD
 
 
@@ -138,10 +141,10 @@ def pack_fields(
     *,
     pickles: bool = True,
 ) -> bytes:
-    """The general way for values that `pack` refused whole: field by field, pickled where needed
-    and allowed.
+    """The general way for values of which `pack` refused the whole: field by field, pickled where
+    needed and allowed.
 
-    It carries what msgpack cannot (ints beyond 64 bit, lone surrogates, very deep nesting).
+    It carries values that msgpack cannot (ints beyond 64 bit, lone surrogates, very deep nesting).
     Raises ValueNotSerialisable naming component, stream and field.
     """
     safe: list[Any] = []
@@ -155,9 +158,9 @@ def pack_fields(
 
 
 def pack_any(pack: Pack, value: object, *, pickles: bool = True) -> bytes:
-    """One value: as `pack` does it, or pickled whole where that cannot and pickles are allowed.
+    """One value: as `pack` packs it, or pickled whole if `pack` cannot and pickles are allowed.
 
-    Raises what explains why it cannot be serialised.
+    Raises an error that explains why the value cannot be serialised.
     """
     try:
         return pack(value)
@@ -182,5 +185,5 @@ def _pickled_field(value: object, where: str, name: str, pickles: bool) -> msgpa
 
 
 def array_of(parts: Sequence[bytes]) -> bytes:
-    """Already packed values -> the msgpack array of them (array 32)."""
+    """The msgpack array (array 32) of packed values."""
     return b"\xdd" + len(parts).to_bytes(4, "big") + b"".join(parts)
