@@ -30,7 +30,7 @@ from heron_engine.scheduler.autoscaling import pending_limits
 from heron_io.process_usage import idle_core_secs
 
 LOCAL = "local"
-"""The kind of scheduler that runs all containers on its own machine."""
+"""Kind of the scheduler that runs all containers on its own machine."""
 POLL_SECS = 1.0
 """Interval of instances' metrics reports."""
 
@@ -49,12 +49,13 @@ POLL_SECS = 1.0
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
 def advise_command(target: Target, seconds: float, as_json: bool) -> None:
-    """Say how many instances each bolt of the running topology NAME needs; change nothing.
+    """Print the number of instances that each bolt of the running topology NAME needs.
 
-    It goes by how long each instance works for a tuple, and by what the spouts would emit if
-    nothing held them back. Of a topology on this machine no bolt is advised more instances than
-    there are idle cores for; one that waits for a server needs next to none. The topology's limits
-    (topology.autoscale.*) are kept; with topology.autoscale.mode: on the topology acts by itself.
+    The number is computed from the work of an instance for each tuple, and from the rate at which
+    the spouts would emit without back-pressure. The command changes nothing. For a topology on this
+    machine, the advice is limited by idle cores (a bolt that waits for a server needs next to no
+    core). The topology's limits (topology.autoscale.*) are kept; with topology.autoscale.mode: on
+    the topology scales by itself.
 
     \b
     heronpy advise wordcount
@@ -102,7 +103,7 @@ def _measured(
 
 
 def _cores_of(topology: RunningTopology) -> dict[str, Any]:
-    """What is known of the cores of its machine, if that is this one and its only one."""
+    """Idle and present cores, if this machine is the only one of the topology; otherwise empty."""
     scheduler = topology.scheduler or {}
     is_here = scheduler.get("kind") == LOCAL and scheduler.get("host") == socket.gethostname()
     return {"idle_secs": idle_core_secs(), "cores": os.cpu_count()} if is_here else {}
@@ -127,7 +128,7 @@ def advice_table(assessments: Sequence[Assessment], width: int | None = None) ->
 
 
 def summary(name: str, assessments: Sequence[Assessment]) -> str:
-    """What to do."""
+    """The advised command in one line."""
     changes = [each for each in assessments if each.wanted != each.instances]
     if not changes:
         return "every component has the parallelism it needs"

@@ -65,12 +65,12 @@ def dead_letters_command(
     again: bool,
     as_json: bool,
 ) -> None:
-    """List the dead letters of the topology NAME: tuples that it has abandoned, with the reason.
+    """List the dead letters of the topology NAME: abandoned tuples, each with the reason.
 
-    A topology keeps them with `-o topology.dead.letter=file:FOLDER`, or `kafka:TOPIC@HOST:PORT`. ID
-    is the beginning of an id, as the list has it. A letter that is sent again goes into the running
-    topology, to the component that abandoned it and by the grouping by which it came, once;
-    whatever that has emitted for it before it raised is not taken back.
+    A topology keeps letters with `-o topology.dead.letter=file:FOLDER`, or `kafka:TOPIC@HOST:PORT`.
+    ID is the beginning of an id in the list. `--replay` sends a letter into the running topology
+    once, to the component that abandoned the tuple and by the tuple's grouping; tuples that the
+    component emitted before it raised are not taken back.
 
     \b
     heronpy dead_letters wordcount

@@ -18,11 +18,11 @@ from heron_cli.options.state_store import zookeeper_option
 def doctor_command(
     zookeeper: str | None, config_path: str | None, quick: bool, as_one: bool
 ) -> int:
-    """Check what topologies need: this installation, this machine, the servers that are configured,
-    and a small topology that runs here for a second.
+    """Check the needs of topologies: this installation, this machine, the configured servers, and
+    a small topology that runs here for a second.
 
-    `absent` is an optional part that is not installed or not configured, with what would bring it;
-    `problem` has to be solved first, and makes the exit code 1.
+    `absent` marks an optional part that is not installed or not configured, with the command that
+    adds it; `problem` must be solved before topologies run, and makes the exit code 1.
 
     \b
     heronpy doctor

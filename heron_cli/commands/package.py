@@ -67,8 +67,8 @@ def package_command(
     `heronpy run` and `heronpy submit` take the archive as FILE, also on another machine. It has
     the whole project without hidden files, caches, logs and ssh passwords, and every package of
     requirements.txt and virtualenvs/NAME.txt as a wheel; streamparse, pystorm and heronpy are left
-    out, as heronpy answers for them. With FILE, only that topology, and the folder of FILE if it
-    is in no project. The same contents give the same bytes.
+    out, because heronpy replaces them. With FILE, the archive has only the topology of FILE, and
+    only the folder of FILE outside of a project. Equal contents give equal bytes.
 
     \b
     heronpy package
@@ -83,7 +83,7 @@ def package_command(
 @package_options
 @click.pass_context
 def jar_command(context: click.Context, /, **given: object) -> None:
-    """Of sparse: does what `heronpy package` does, as there is no jar here.
+    """A command of sparse: runs `heronpy package`, as heronpy has no jars.
 
     \b
     heronpy jar

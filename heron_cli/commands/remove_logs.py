@@ -32,13 +32,11 @@ LOG_PATH_KEY = LOG_KEYS["path"]
 @ignored("-u", "--user", metavar="USER")
 @ignored("--pool-size", metavar="N")
 def remove_logs_command(target: Target, pattern: str | None, everything: bool, force: bool) -> None:
-    """Remove the logs of the topology NAME and how its last run ended, and say which files.
+    """Remove the logs of the topology NAME and the record of its last end, and print the files.
 
-    States stay that its next run resumes from: `run` and `submit` --fresh remove them.
-
-    Those of all its processes, and the Python logs (pystorm_NAME_…) in the folder that `log` of
-    the environment in config.json names. Nothing is asked; a running topology's logs are only
-    touched with --force.
+    Removed are the logs of all processes, and the Python logs (pystorm_NAME_…) in the folder `log`
+    of the environment in config.json, without a question. Logs of a running topology are emptied
+    only with --force. States for the next run stay: `run` and `submit` --fresh remove these.
 
     \b
     heronpy remove_logs wordcount
