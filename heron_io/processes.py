@@ -1,7 +1,7 @@
 """Processes: fork a child that cannot outlive its parent, end children in order.
 
 A child is ended in three ways, from gentle to certain: SIGTERM; the lifeline, a pipe whose other
-end only its parent holds, so that reading it ends when the parent does, however it died; and on
+end only the parent holds, so a read ends with the parent, in whatever way the parent died; and on
 Linux the kernel's parent-death signal.
 """
 
@@ -44,24 +44,24 @@ class SupervisorLink(Struct):
     lifeline: int
     """File descriptor that is readable once the parent is gone."""
     status_pipe: int | None = None
-    """Non-blocking pipe for what heron_core.supervision describes."""
+    """Non-blocking pipe for the messages of heron_core.supervision."""
     predecessor: str = ""
-    """How the process ended that this one replaces (heron_core.exit_codes.describe_end); empty for
-    the first one."""
+    """How the predecessor of this process ended (heron_core.exit_codes.describe_end); empty for the
+    first process."""
     outlook: str = ""
-    """How often processes before this one have ended in a row, and when the next one would start
+    """Number of previous processes that ended in a row, and time of the next start
     (heron_core.algorithms.backoff); empty for the first ones."""
     next_try_secs: float = 0.0
-    """How long that one would wait; 0 for the first ones."""
+    """Pause before the next process; 0 for the first ones."""
     next_heartbeat_at: float = 0.0
     _is_up: bool = False
     _unsent: bytes = b""
-    """The rest of a message that the pipe had no room for."""
+    """The rest of a message for which the pipe had no room."""
 
     def heartbeat(self) -> None:
-        """Say that this process is alive; does nothing if it just did.
+        """Report that this process is alive; does nothing shortly after another heartbeat.
 
-        It goes on with a message first: nothing else may stand in the middle of one.
+        An unfinished message is continued first: no other byte may be in the middle of a message.
         """
         if self._unsent:
             self._flush()
@@ -72,27 +72,27 @@ class SupervisorLink(Struct):
             self._write(HEARTBEAT)
 
     def came_up(self) -> None:
-        """Say that this process does what it is for; does nothing if it has said so."""
+        """Report that this process does its work; does nothing after the first report."""
         if not self._is_up:
             self._is_up = True
             self._write(UP)
 
     def request_reload(self) -> None:
-        """Say that the plan has changed."""
+        """Report that the plan has changed."""
         self._write(RELOAD)
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Say what the new plan is; heartbeats take along what the pipe has no room for now.
+        """Send the new plan; heartbeats continue a message for which the pipe has no room now.
 
         For a process that sends its heartbeats in the same thread. ProtocolError if the message is
-        larger than any supervisor takes.
+        larger than supervisors take.
         """
         if self.status_pipe is not None:
             self._unsent += encode_message(message)
             self._flush()
 
     def report(self, reason: str) -> None:
-        """Say why this process ends."""
+        """Report why this process ends."""
         self._write(encode_reason(reason))
 
     def _flush(self) -> None:
@@ -118,8 +118,8 @@ class SupervisorLink(Struct):
 def start_heartbeat_thread(
     link: SupervisorLink, interval_secs: float = HEARTBEAT_THREAD_SECS
 ) -> Callable[[], None]:
-    """A thread that sends heartbeats whatever the main thread does, and ends the process with its
-    parent. Returns what ends the thread: whoever calls that does both from then on."""
+    """Start a thread that sends heartbeats independently of the main thread, and ends the process
+    with its parent. Returns a function that ends the thread: the caller does both from then on."""
     stopped = Waker()
 
     def run() -> None:
@@ -150,19 +150,20 @@ class ForkedChild(Struct, frozen=True):
 
 
 class ChildToFork(Struct, frozen=True):
-    """What a child is to be."""
+    """Properties of a new child."""
 
     title: str
-    """What ps shows."""
+    """Name of the process in ps."""
     main: Callable[[int], int]
     """Is called with the file descriptor of the lifeline, and returns the exit code."""
     killed_with_parent: bool
 
 
 def fork_child(title: str, main: Callable[[int], int], *, killed_with_parent: bool) -> ForkedChild:
-    """Fork a process that runs `main(lifeline file descriptor)` and exits with what it returns.
+    """Fork a process that runs `main(lifeline file descriptor)` and exits with the returned code.
 
-    `title` is what ps shows. Fork only from a process with one thread and no zmq context.
+    `title` is the name of the process in ps. Fork only from a process with one thread and no zmq
+    context.
     """
     return fork_children([ChildToFork(title, main, killed_with_parent)])[0]
 
@@ -170,8 +171,8 @@ def fork_child(title: str, main: Callable[[int], int], *, killed_with_parent: bo
 def fork_children(wanted: Sequence[ChildToFork]) -> list[ForkedChild]:
     """Fork several as `fork_child` does, one directly behind the other.
 
-    A page that this process writes to between two forks is shared by no two children, so all that
-    they need is made before the first, and the loop does little else than to fork.
+    A page that this process writes to between two forks is shared by no two children, so everything
+    that the children need is made before the first fork, and the loop does little else than fork.
     """
     ours = os.getpid()
     lifelines = [os.pipe() for _ in wanted]
@@ -193,7 +194,7 @@ def fork_children(wanted: Sequence[ChildToFork]) -> list[ForkedChild]:
 def _live(
     child: ChildToFork, parent: int, lifelines: Sequence[tuple[int, int]], number: int
 ) -> NoReturn:
-    """All of a child's life; of the lifelines it keeps our end of its own."""
+    """All of a child's life; the child keeps only its own lifeline's end."""
     try:
         mine = lifelines[number][0]
         for end in itertools.chain.from_iterable(lifelines):
@@ -224,8 +225,8 @@ def _become(title: str) -> None:
 
 
 def catch_signals(numbers: Sequence[signal.Signals], handler: Any) -> dict[signal.Signals, Any]:
-    """From now on `handler` gets them; the handlers that had them. A SIGHUP that is ignored stays
-    so: started by nohup, a run and all of its processes outlive the terminal."""
+    """Install `handler` for these signals; returns the previous handlers. An ignored SIGHUP stays
+    ignored: started by nohup, a run and all of its processes outlive the terminal."""
     before = {each: signal.getsignal(each) for each in numbers}
     if before.get(signal.SIGHUP) is signal.SIG_IGN:
         del before[signal.SIGHUP]
@@ -255,15 +256,16 @@ def die_with_parent(parent: int) -> None:
 
 @functools.cache
 def _prctl() -> Callable[[int, int], int]:
-    """prctl(2), found once by the parent: ctypes makes classes for it, in pages of each child."""
+    """prctl(2), found once by the parent: ctypes makes classes for the call, in pages of each
+    child."""
     if sys.platform != "linux":
         return lambda option, argument: -1
     return cast(Callable[[int, int], int], ctypes.CDLL(None, use_errno=True).prctl)
 
 
 def raise_file_limit() -> None:
-    """Let this process open as many files as it may: the usual 1,024 are few for connections, and a
-    stranger who opens so many would keep everybody else out."""
+    """Raise the number of files that this process may open to its hard limit: the usual 1,024 are
+    few for connections, and a stranger with so many connections would lock out all others."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
@@ -273,7 +275,7 @@ def raise_file_limit() -> None:
 
 
 def user_name() -> str:
-    """Of whoever runs this process; the number of one that the system has no name for."""
+    """Name of the user of this process, or the user's number if the system has no name for it."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -281,7 +283,7 @@ def user_name() -> str:
 
 
 def signal_process(pid: int, number: int) -> bool:
-    """Send a signal; False if there is no such process any more."""
+    """Send a signal; False if the process is gone."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
@@ -290,7 +292,8 @@ def signal_process(pid: int, number: int) -> bool:
 
 
 def started_at(pid: int) -> str | None:
-    """A word that tells this process from a later one with the same pid; None if it is gone."""
+    """A word that tells this process from a later one with the same pid; None if the process is
+    gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()

@@ -1,8 +1,8 @@
 """States of a savepoint or a completed checkpoint, read entry by entry, without their topology.
 
-A task's state is opened at a time: one in memory is as large as it was in its instance, of one in
-RocksDB only the entries that are read are in memory. Entries come in the order of tasks and, within
-a task, of key groups. No code of the topology runs (heron_core.wire.standard_pickles).
+The state of one task at a time is opened: a state in memory is as large as in its instance, and of
+a state in RocksDB only the entries being read are in memory. Entries come in the order of tasks
+and, within a task, of key groups. No code of the topology runs (heron_core.wire.standard_pickles).
 """
 
 import os
@@ -36,7 +36,7 @@ ALL_GROUPS = range(KEY_GROUPS)
 
 
 class ShowingCodec(StateCodec):
-    """Opens values for whoever shows them."""
+    """Opens values for display."""
 
     def __init__(self, component: str) -> None:
         super().__init__(component)
@@ -44,18 +44,18 @@ class ShowingCodec(StateCodec):
 
 
 class StateRow(Struct, frozen=True):
-    """An entry of a state: of a value or reducing state one for a key, of a list one for each
-    element, of a map one for each entry."""
+    """An entry of a state: a value or reducing state has one for a key, a list one for each
+    element, a map one for each key of the map."""
 
     key: Any
     sub: Any
-    """The index in a list, the key in a map; None for the others."""
+    """The index in a list, the key in a map; None for other states."""
     value: Any
     group: int | None
-    """The key group; None for what put() keeps, which no key divides."""
+    """The key group; None for entries of put(), which no key divides."""
     task: int
     expires_at: float | None
-    """In seconds since 1970; None: never."""
+    """Time of expiry in seconds since 1970; None: never."""
 
 
 class StateOfCheckpoint(Struct, frozen=True):
@@ -66,8 +66,8 @@ class StateOfCheckpoint(Struct, frozen=True):
     component: str
     state: str
     is_divided_by_key: bool = False
-    """Whether each key is at the task to which fields grouping sends it, as its topology says;
-    False if that is not known."""
+    """Whether each key is at the task to which fields grouping sends the key, according to the
+    topology; False if that is not known."""
 
     @property
     def name(self) -> str:
@@ -76,23 +76,23 @@ class StateOfCheckpoint(Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """Which checkpoint it is of, and of when, for people."""
+        """Number and time of the checkpoint, for people."""
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.description.at))
         return f"checkpoint {self.description.checkpoint} of {at}"
 
     @property
     def tasks(self) -> Sequence[int]:
-        """Those of the component, when it was saved."""
+        """Tasks of the component at the time of the checkpoint."""
         return self.description.components[self.component].tasks
 
     def tasks_of(self, meant: Sequence[Any]) -> Sequence[int]:
-        """Those that may have one of these keys."""
+        """Tasks that may have one of these keys."""
         if not self.is_divided_by_key or self.state == PUT:
             return self.tasks
         return sorted({self.tasks[owner(key, len(self.tasks))] for key in meant})
 
     def kind(self) -> StateKind:
-        """UnknownState if no task has it."""
+        """Kind of the state; UnknownState if no task has it."""
         for reader, _ in self._readers(self.tasks):
             return reader.table_id.kind
         raise self._unknown()
@@ -109,8 +109,8 @@ class StateOfCheckpoint(Struct, frozen=True):
         )
 
     def rows(self, groups: Iterable[int] = ALL_GROUPS) -> Iterator[StateRow]:
-        """All entries of some key groups, those included that have expired and are not removed yet.
-        UnknownState if no task has the state. What put() keeps is in the first group."""
+        """All entries of some key groups, including expired entries that are not removed yet.
+        UnknownState if no task has the state. Entries of put() are in the first group."""
         wanted, is_known = sorted(groups), False
         for reader, task in self._readers(self.tasks):
             is_known = True
@@ -119,13 +119,13 @@ class StateOfCheckpoint(Struct, frozen=True):
             raise self._unknown()
 
     def opened(self, task: int, stack: ExitStack) -> StateReader | None:
-        """The state of a task, open until the end of the stack; None if it has none."""
+        """The state of a task, open until the end of the stack; None if the task has none."""
         readers = self._readers([task])
         stack.callback(readers.close)
         return next(readers, (None, 0))[0]
 
     def readers_of(self, tasks: Sequence[int]) -> Generator[tuple[StateReader, int], None, None]:
-        """(the state of a task, the task); each is closed with the next one."""
+        """(state of a task, the task); each state is closed with the next one."""
         return self._readers(tasks)
 
     def _readers(self, tasks: Sequence[int]) -> Generator[tuple[StateReader, int], None, None]:
@@ -141,7 +141,7 @@ class StateOfCheckpoint(Struct, frozen=True):
 
     @contextmanager
     def _backend(self, task: int) -> Iterator[StateBackend | None]:
-        """The state of a task; None if it had none."""
+        """The state of a task; None if the task had none."""
         saved = self.folder.load(task)
         state, _ = decode_input(saved)
         if not state:
@@ -162,17 +162,18 @@ class StateOfCheckpoint(Struct, frozen=True):
 
 
 class GroupsOfState:
-    """Reads a state by key group, for whoever divides the groups among several readers: each entry
-    is of exactly one group. A key that is not at the task to which fields grouping sends it is read
-    with the first group of its task, and so is what put() keeps."""
+    """Reads one state by key groups, which several readers divide among them: each entry is of
+    exactly one group. A key that is not at the task to which fields grouping sends it is read with
+    the first group of its task, and so are the entries of put()."""
 
     TASKS_OPEN = 2
-    """A group lies across the bound of two tasks at most where there are fewer than 128."""
+    """Tasks open at once. A group lies across the bound of at most two tasks if there are fewer
+    than 128."""
 
     def __init__(self, saved: StateOfCheckpoint) -> None:
         self._saved = saved
         self._open: dict[int, tuple[StateReader | None, ExitStack]] = {}
-        """task -> its state; the one that was used last comes last."""
+        """task -> its state; the state used last is the last entry."""
 
     def rows(self, group: int) -> Iterator[StateRow]:
         """The entries that are read with a group."""
@@ -252,8 +253,8 @@ def open_saved(
     where: str, name: str, store: StateStore | None, home: str, *, is_folder: bool | None = None
 ) -> StateOfCheckpoint:
     """COMPONENT.STATE of a savepoint's folder (or a checkpoint's, or its URL), or of the newest
-    completed checkpoint of the topology called so; `is_folder`: which of the two is meant, None: by
-    what is there. `home`: the user's folder. UsageError with what there is."""
+    completed checkpoint of the topology `where`; `is_folder` tells the two apart, None: by the
+    existing files. `home`: the user's folder. UsageError with the existing states."""
     in_folder = _is_folder(where) if is_folder is None else is_folder
     spec = None if in_folder else _submitted(where, store)
     folder, description = _opened(where) if in_folder else _newest(where, spec, store, home)
@@ -299,7 +300,7 @@ def _newest(
 def _location(
     topology: str, spec: TopologySpec | None, store: StateStore | None, home: str
 ) -> tuple[str, list[int]]:
-    """(URL of its checkpoints, the numbers of those that are complete, the newest first)"""
+    """(URL of the topology's checkpoints, numbers of the complete ones, the newest first)"""
     beside = os.path.join(home, "topologies", topology, "checkpoints")
     if store is None or spec is None:
         return beside, []
@@ -312,7 +313,8 @@ def _location(
 
 
 def _named(description: Description, where: str, name: str) -> tuple[str, str]:
-    """The component and the state of COMPONENT.STATE; a component alone means what it put()s."""
+    """The component and the state of COMPONENT.STATE; a component alone stands for its entries of
+    put()."""
     components = [each for each in description.components if f"{name}.".startswith(f"{each}.")]
     if not components:
         known = first_of(description.components)

@@ -1,7 +1,7 @@
-"""Savepoints made of entries: what a topology begins with that was never run.
+"""Savepoints made of entries: the start of a topology that has never run.
 
-The states are those of real tasks, in the backend that the topology will have: whoever begins with
-the savepoint reads it as any other, and divides its keys among the tasks that there are.
+The states are those of real tasks, in the backend that the topology will use: a topology that
+begins with the savepoint reads it as any other, and divides the keys among its tasks.
 """
 
 import os
@@ -30,11 +30,11 @@ from heron_io.checkpoint_store.state_folder import StateFolder, wrong
 WRITABLE = set(READABLE) - {StateKind.MERGEABLE, StateKind.PARTIAL}
 """A monoid's values are read as estimates, from which they cannot be made again."""
 CHECKPOINT = 1
-"""The number that a savepoint made of entries has: that of no run."""
+"""Number of a savepoint made of entries, which is the number of no run's checkpoint."""
 
 
 class NewEntry(Struct, frozen=True):
-    """An entry of a state, with its key as states have it."""
+    """An entry of a state, with its key in the form of states."""
 
     key: Any
     sub: Any
@@ -57,7 +57,7 @@ class NewState(Struct, frozen=True):
 
     @property
     def table(self) -> TableId:
-        """As a backend has it."""
+        """The table of this state in a backend."""
         is_plain = self.kind is StateKind.PLAIN
         return TableId(
             "" if is_plain else self.state,
@@ -68,21 +68,23 @@ class NewState(Struct, frozen=True):
 
 
 class SavepointPlan(Struct, frozen=True, kw_only=True):
-    """What a savepoint is to be."""
+    """Properties of a new savepoint."""
 
     topology: str
     at: float
     """In seconds since 1970."""
     tasks: int = 1
-    """Of each component. Whoever begins with it has any number."""
+    """Number of tasks of each component in the savepoint; a topology that begins with it may have
+    any number."""
     backend: str = MEMORY
     key: bytes = b""
-    """Signs it; empty: it is not signed, and only plain values in memory need no signature."""
+    """Key of the signature; empty: no signature, which only plain values in memory can do
+    without."""
 
 
 def write_savepoint(url: str, states: Sequence[NewState], plan: SavepointPlan) -> dict[str, int]:
-    """Write a savepoint into a folder that is new; COMPONENT.STATE -> its entries. UsageError for
-    entries that are none, and then nothing is left of it."""
+    """Write a savepoint into a new folder; COMPONENT.STATE -> number of entries. UsageError for
+    invalid entries, after which no part of the savepoint is left."""
     _check(states)
     folder = open_checkpoint_store(url).savepoint()
     _check_is_free(folder)
@@ -163,7 +165,7 @@ def _made(stack: ExitStack, backend: str, component: str) -> StateBackend:
 
 
 def _fill(backends: Sequence[StateBackend], state: NewState) -> int:
-    """Put all entries where their keys belong; how many there were."""
+    """Put all entries into the backends that own their keys; returns the number of entries."""
     tables = [backend.table(state.table) for backend in backends]
     deadlines = [None for _ in backends] if state.kind is StateKind.PLAIN else [
         backend.table(deadlines_of(state.table)) for backend in backends
@@ -188,7 +190,7 @@ def _fill(backends: Sequence[StateBackend], state: NewState) -> int:
 
 
 def _sub(state: NewState, entry: NewEntry, last: Any) -> Any:
-    """The index in a list, in order; the key in a map; None."""
+    """The index in a list, in order; the key in a map; None for other states."""
     if state.kind is StateKind.LIST:
         index = (-1 if last is None else last) + 1 if entry.sub is None else entry.sub
         if type(index) is not int or index < 0 or (last is not None and index < last):

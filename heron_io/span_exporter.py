@@ -1,6 +1,7 @@
 """Spans to an OpenTelemetry collector: OTLP over HTTP, by OpenTelemetry's own exporter.
 
-It is an extra (`otel`), and imported by whoever exports: it takes 0.3 s and 20 MiB.
+The exporter is an extra (`otel`), imported only by processes that export: the import takes 0.3 s
+and 20 MiB.
 """
 
 import logging
@@ -19,7 +20,8 @@ NOT_INSTALLED = (
     "the key away"
 )
 TIMEOUT_SECS = 5.0
-"""Of one request with its retries: a collector is near, and spans that wait are dropped."""
+"""Time limit of one request with its retries: a collector is near, and waiting spans are
+dropped."""
 
 
 class NotInstalled(HeronError):
@@ -27,7 +29,7 @@ class NotInstalled(HeronError):
 
 
 class ExportedSpan(Struct, frozen=True):
-    """What is exported of a span."""
+    """The exported fields of a span."""
 
     name: str
     trace_id: int
@@ -40,11 +42,11 @@ class ExportedSpan(Struct, frozen=True):
 
 
 Export = Callable[[Sequence[ExportedSpan]], bool]
-"""Whether they were taken."""
+"""Exports spans; returns whether the collector took them."""
 
 
 def check_installed() -> None:
-    """NotInstalled, in one line, without the extra; nothing of it is imported."""
+    """NotInstalled, in one line, without the extra; imports no part of the extra."""
     try:
         missing = [each for each in PACKAGES if find_spec(each) is None]
     except ModuleNotFoundError:
@@ -54,8 +56,8 @@ def check_installed() -> None:
 
 
 def open_exporter(topology: str, endpoint: str | None) -> Export:
-    """What exports the spans of a topology; NotInstalled without the extra. Without an `endpoint`
-    OTEL_EXPORTER_OTLP_ENDPOINT and its like say where to."""
+    """Exporter of a topology's spans; NotInstalled without the extra. Without an `endpoint`,
+    OTEL_EXPORTER_OTLP_ENDPOINT and similar variables give the address."""
     check_installed()
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
@@ -77,7 +79,7 @@ def open_exporter(topology: str, endpoint: str | None) -> Export:
 
 
 def _readable(span: ExportedSpan, resource: Any) -> Any:
-    """As OpenTelemetry's SDK has it when it has ended."""
+    """The span in the form of OpenTelemetry's SDK for an ended span."""
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
     from opentelemetry.trace import SpanContext, SpanKind, TraceFlags

@@ -1,17 +1,17 @@
 """A checkpoint store of files, on any file system.
 
-    TOPOLOGY/CHECKPOINT/…             the states of one (state_folder.py)
-    TOPOLOGY/own/RUN/TASK/…           the same of states that an instance has saved by itself
-    TOPOLOGY/own/RUN/begun            the run has begun here: where it is missing, the store is not
-                                      there (a disk that is not mounted)
+    TOPOLOGY/CHECKPOINT/…             the states of one checkpoint (state_folder.py)
+    TOPOLOGY/own/RUN/TASK/…           the same for states that an instance has saved by itself
+    TOPOLOGY/own/RUN/begun            the run has begun here: without this file, the store is
+                                      missing (a disk that is not mounted)
     TOPOLOGY/over                     the highest number of runs that have ended, or were killed
     TOPOLOGY/shared/TASK/NAME         a file of several checkpoints, named after its content
 
-A file is complete when it appears at its path, where the file system can rename; elsewhere it
-appears when it is complete. A state's own file comes last, after what it needs.
+A file is complete when it appears at its path: it is renamed to the path if the file system can
+rename, and otherwise appears with its last byte. A state's own file comes last, after its files.
 
-Files are removed with the last checkpoint that has them. Those of a checkpoint that is not complete
-yet are safe meanwhile: they are new, or they are those of a newer one than is discarded.
+Files are removed with the last checkpoint that has them. Files of a checkpoint that is not complete
+yet are safe: they are new, or belong to a checkpoint newer than the discarded one.
 """
 
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
@@ -20,20 +20,21 @@ from heron_io.checkpoint_store.state_folder import FILES, FileAccess, StateFolde
 
 SHARED = "shared"
 OWN = "own"
-"""Of a topology: the folder of what its instances save by themselves, without a checkpoint."""
+"""Folder of a topology with the states that its instances save by themselves, without a
+checkpoint."""
 BEGUN = "begun"
-"""Of a run: that it saves its states in this store. A folder of an unmounted disk is as empty as
-that of a first run; only what is written before the first process starts tells them apart."""
+"""File of a run with saved states in this store. A folder of an unmounted disk is as empty as that
+of a first run; only a file that is written before the first process starts tells the two apart."""
 OVER = "over"
-"""Of a topology: up to which number its checkpoints are of runs that are over."""
+"""File of a topology with the highest number of a checkpoint whose run is over."""
 
 
 class CheckpointFiles:
     """A CheckpointStore below a folder of a file system."""
 
     def __init__(self, access: FileAccess, folder: str, key: bytes = b"") -> None:
-        """`key` signs the states of checkpoints, and is asked of those that are loaded; empty: they
-        have no signature, or it is not looked at."""
+        """`key` signs the states of checkpoints, and loaded states must have its signature; empty:
+        states have no signature, or it is not checked."""
         self._access = access
         self._folder = folder.rstrip("/") or "/"
         self._key = key
@@ -45,16 +46,16 @@ class CheckpointFiles:
         return StateFolder(self._access, f"{self._folder}/{location}", f"{folder}/{SHARED}", signer)
 
     def savepoint(self) -> StateFolder:
-        """The store's own folder as that of a savepoint, which shares nothing."""
+        """The store's own folder as the folder of a savepoint, which shares no files."""
         return StateFolder(self._access, self._folder, f"{self._folder}/{SHARED}")
 
     def as_checkpoint(self) -> StateFolder:
-        """The same as that of a checkpoint in another store."""
+        """The same folder as the folder of a checkpoint in another store."""
         parent = self._folder.rpartition("/")[0]
         return StateFolder(self._access, self._folder, f"{parent}/{SHARED}")
 
     def numbers(self, topology: str) -> list[int]:
-        """The checkpoints that there is anything of, whole or begun."""
+        """Numbers of the checkpoints of which any file exists, whole or begun."""
         path = f"{self._folder}/{topology}"
         try:
             names = self._access.names(path)
@@ -63,11 +64,11 @@ class CheckpointFiles:
         return sorted(int(each) for each in names if each.isdigit())
 
     def own(self, topology: str, run: str) -> StateFolder:
-        """The folder above what the instances of one run have saved by themselves."""
+        """Parent folder of the states that the instances of one run have saved by themselves."""
         return StateFolder(self._access, f"{self._folder}/{topology}/{OWN}/{run}", "")
 
     def begin_run(self, topology: str, run: str) -> None:
-        """A run saves its states here from now on."""
+        """Note that a run saves its states here from now on."""
         path = f"{self.own(topology, run).path}/{BEGUN}"
         try:
             if self._access.size(path) is None:
@@ -89,7 +90,7 @@ class CheckpointFiles:
             raise wrong(f"{path} cannot be looked at", error) from error
 
     def absent(self, topology: str) -> CheckpointStoreError:
-        """The error of a store that has to have something of a topology, and has nothing."""
+        """Error for a store that should have states of a topology, and has none."""
         return CheckpointStoreError(
             f"{self._folder}/{topology} has none of the states that {topology} saved: mount its "
             "disk, or restore the folder"
@@ -108,7 +109,8 @@ class CheckpointFiles:
         return any(each.isdigit() for each in self._access.names(path))
 
     def over(self, topology: str) -> int:
-        """The highest number of runs that are over: no run resumes from a checkpoint up to it."""
+        """Highest number of a checkpoint whose run is over: no run resumes from a checkpoint up to
+        this number."""
         path = f"{self._folder}/{topology}/{OVER}"
         try:
             return int(self._access.read(path))
@@ -118,7 +120,7 @@ class CheckpointFiles:
             raise wrong(f"{path} cannot be read", error) from error
 
     def mark_over(self, topology: str, number: int) -> None:
-        """The runs with the checkpoints up to this one are over."""
+        """Note that the runs with checkpoints up to this number are over."""
         path = f"{self._folder}/{topology}/{OVER}"
         try:
             self._access.write(path, (str(number).encode(),))
@@ -126,7 +128,7 @@ class CheckpointFiles:
             raise wrong(f"{path} cannot be written", error) from error
 
     def forget_own(self, topology: str) -> None:
-        """Remove what instances of a topology have saved by themselves."""
+        """Remove the states that instances of a topology have saved by themselves."""
         path = f"{self._folder}/{topology}/{OWN}"
         try:
             self._access.remove_folder(path)
@@ -134,7 +136,7 @@ class CheckpointFiles:
             raise wrong(f"{path} cannot be removed", error) from error
 
     def save(self, topology: str, checkpoint: int, task: int, state: bytes) -> None:
-        """See CheckpointStore; files that are there already are not written again."""
+        """See CheckpointStore; existing files are not written again."""
         self.checkpoint(topology, checkpoint).save(task, state)
 
     def load(self, topology: str, checkpoint: int, task: int) -> bytes:
@@ -142,7 +144,7 @@ class CheckpointFiles:
         return self.checkpoint(topology, checkpoint).load(task)
 
     def discard(self, topology: str, checkpoint: int) -> None:
-        """See CheckpointStore; files that only this checkpoint has go with it."""
+        """See CheckpointStore; files that only this checkpoint has are removed as well."""
         path = f"{self._folder}/{topology}/{checkpoint}"
         try:
             files = self._all_files(topology, checkpoint)

@@ -23,25 +23,27 @@ PACKAGES = {
     "ssh": "paramiko",
     "smb": "smbprotocol",
 }
-"""What fsspec needs for a protocol besides itself."""
+"""Package that fsspec needs for a protocol."""
 _NATIVE_LIBRARIES = ("libjvm", "libhdfs")
-"""What pyarrow opens for hdfs://; it names every place where it has looked, in a hundred lines."""
+"""Libraries that pyarrow opens for hdfs://; its error names every searched place, in a hundred
+lines."""
 _HADOOP = (
     "Java and Hadoop's client library: set JAVA_HOME, HADOOP_HOME (of a Hadoop with"
     " lib/native/libhdfs.so) and CLASSPATH, to what `hadoop classpath --glob` prints; or use webhdfs://"
 )
 REASON_MAX = 300
-"""So many characters of what a package says stay one line."""
+"""Longest text of a package's error in one line."""
 _APPEAR_WHOLE = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl"})
-"""Object stores: what is written appears when it is complete, and to rename is to copy. They have
-no folders to make: that would make a bucket of whatever name is in the URL."""
+"""Object stores: a written file appears when it is complete, and a rename is a copy. There are no
+folders to make: `makedirs` would make a bucket of the name in the URL."""
 
 
 class FsspecAccess:
     """FileAccess by a file system of fsspec."""
 
     def __init__(self, file_system: Any, renames: bool | None = None) -> None:
-        """`renames`: whether a file is written beside its place; None: as the protocol needs it."""
+        """`renames`: whether a file is first written beside its place; None: as the protocol
+        needs."""
         self._files = file_system
         protocol = file_system.protocol
         names = {protocol} if isinstance(protocol, str) else set(protocol)

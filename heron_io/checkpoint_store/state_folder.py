@@ -2,10 +2,10 @@
 
     TASK               a state (state_file.py)
     TASK.files         names of its files, if it has any: [[name, bytes], …]
-    description.json   what is in here (heron_core.state.description); written last of all
+    description.json   description of the states (heron_core.state.description), written last of all
 
-Files of states are in another folder, which all checkpoints of a topology share, and a savepoint
-has for itself: TASK/NAME.
+Files of states are in another folder, TASK/NAME, which all checkpoints of a topology share; a
+savepoint has a folder of its own.
 """
 
 import json
@@ -27,14 +27,14 @@ DESCRIPTION = "description.json"
 
 
 class FileAccess(Protocol):
-    """What is needed of a file system. Folders are made as needed. What a method raises is an
-    OSError, or anything else that a file system's package raises."""
+    """The operations on a file system. Folders are made as needed. Methods raise OSError, or any
+    exception of a file system's package."""
 
     def write(self, path: str, parts: Iterable[bytes]) -> None:
-        """Write a file that survives a crash of anything, in the place of one that is there."""
+        """Write a file that survives any crash, in the place of an existing one."""
 
     def read(self, path: str) -> bytes:
-        """A file's content; FileNotFoundError if there is none."""
+        """Content of a file; FileNotFoundError if there is none."""
 
     def upload(self, local: str, path: str) -> None:
         """As `write`, with a file of this machine."""
@@ -43,16 +43,16 @@ class FileAccess(Protocol):
         """Copy a file to this machine."""
 
     def size(self, path: str) -> int | None:
-        """A file's size; None if there is none."""
+        """Size of a file; None if there is no file."""
 
     def names(self, folder: str) -> list[str]:
-        """What is in a folder; nothing if there is none."""
+        """Names in a folder; empty if there is no folder."""
 
     def remove(self, path: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if present."""
 
     def remove_folder(self, path: str) -> None:
-        """Remove a folder with all that is in it, if it is there."""
+        """Remove a folder with all its content, if present."""
 
 
 class StateFolder:
@@ -61,16 +61,16 @@ class StateFolder:
     def __init__(
         self, access: FileAccess, path: str, shared: str, signer: Signer | None = None
     ) -> None:
-        """`shared`: the folder of the states' files. `signer` signs what is saved, and what is
-        loaded has to be signed by it; None: states have no signature, or it is not looked at."""
+        """`shared` is the folder of the states' files. `signer` signs saved states, and loaded
+        states must have its signature; None: states have no signature, or it is not checked."""
         self.access = access
         self.path = path
         self._shared = shared
         self._signer = signer
 
     def save(self, task: int, state: bytes) -> None:
-        """Keep a state; CheckpointStoreError if it is not there for certain. Files that are there
-        already are not written again."""
+        """Keep a state; CheckpointStoreError if the state is not safely stored. Existing files are
+        not written again."""
         path = f"{self.path}/{task}"
         try:
             if isinstance(state, FileSnapshot):
@@ -99,8 +99,8 @@ class StateFolder:
         self.access.write(stored, (state.source.read(name),))
 
     def load(self, task: int) -> bytes:
-        """A state as it was saved; CheckpointStoreError if it cannot be had, StateNotSigned if it
-        is not what the signer's topology has saved."""
+        """A saved state; CheckpointStoreError if the state cannot be read, StateNotSigned if the
+        signer's topology has not saved it."""
         state, signature = self._loaded(task)
         if self._signer is not None and not self._signer.has_signed(task, state, signature):
             raise StateNotSigned(
@@ -110,7 +110,7 @@ class StateFolder:
         return state
 
     def is_signed(self, task: int, state: bytes, signer: Signer) -> bool:
-        """Whether a state that was loaded has the signature of `signer`."""
+        """Whether a loaded state has the signature of `signer`."""
         return signer.has_signed(task, state, self._loaded(task)[1])
 
     def _loaded(self, task: int) -> tuple[bytes, bytes]:
@@ -131,7 +131,8 @@ class StateFolder:
         return state, signature
 
     def _missing(self, what: str) -> CheckpointStoreError:
-        """A file is not there: is the store? A folder that is not mounted has nothing at all."""
+        """Error for a missing file, which tells whether the store itself is missing: a folder that
+        is not mounted is empty."""
         around = self.path.rpartition("/")[0]
         try:
             is_there = bool(self.access.names(around))
@@ -142,7 +143,7 @@ class StateFolder:
         return CheckpointStoreError(f"{what}, and {around} is empty")
 
     def check(self, task: int) -> bytes:
-        """As `load`, and all files of the state are there as well."""
+        """As `load`, and checks that all files of the state exist."""
         state = self.load(task)
         if isinstance(state, FileSnapshot):
             stored = Stored(self.access, f"{self._shared}/{task}", state.files)
@@ -151,13 +152,13 @@ class StateFolder:
         return state
 
     def check_presence(self, tasks: Iterable[int]) -> None:
-        """CheckpointStoreError if the state of one of the tasks is not here."""
+        """CheckpointStoreError if the state of one of the tasks is missing."""
         for task in sorted(self.missing(tasks)):
             raise CheckpointStoreError(f"the state of task {task} is missing: {self.path}/{task}")
 
     def missing(self, tasks: Iterable[int]) -> set[int]:
-        """Those of the tasks whose state is not here. One listing; a name that is not in it is
-        asked for by itself, for network file systems list what they have seen a moment ago."""
+        """The tasks whose state is missing. The folder is listed once; a name that is not in the
+        list is asked for by itself, as network file systems may return an outdated list."""
         path = self.path
         try:
             listed = set(self.access.names(path))
@@ -167,8 +168,8 @@ class StateFolder:
             raise wrong(f"{path} cannot be looked at", error) from error
 
     def check_signatures(self, tasks: Iterable[int]) -> None:
-        """StateNotSigned if the state of one of the tasks is not what the signer's topology has
-        saved. Whoever begins with one that cannot be had waits for it."""
+        """StateNotSigned if the signer's topology has not saved the state of one of the tasks. A
+        state that cannot be read now is skipped: a task that begins with it waits for it."""
         for task in tasks:
             try:
                 self.load(task)
@@ -179,7 +180,7 @@ class StateFolder:
 
     @property
     def is_described(self) -> bool:
-        """Whether it was said what is in here, which comes last of all."""
+        """Whether the description, which is written last of all, exists."""
         path = f"{self.path}/{DESCRIPTION}"
         try:
             return self.access.size(path) is not None
@@ -187,7 +188,7 @@ class StateFolder:
             raise wrong(f"{path} cannot be looked at", error) from error
 
     def files_of(self, task: int | str) -> dict[str, int] | None:
-        """name -> size of the files of a state; None if it has none."""
+        """name -> size of the files of a state; None for a state without files."""
         path = f"{self.path}/{task}{FILES}"
         try:
             data = self.access.read(path)
@@ -199,7 +200,8 @@ class StateFolder:
             raise StateDamaged(f"{path} is damaged: {error}") from None
 
     def describe(self, description: Mapping[str, Any]) -> None:
-        """All states are here, and this is what they are; CheckpointStoreError if none is."""
+        """Write the description of the states, when all are here; CheckpointStoreError if none
+        is."""
         path = f"{self.path}/{DESCRIPTION}"
         try:
             if not self.access.names(self.path):
@@ -211,7 +213,7 @@ class StateFolder:
             raise wrong(f"{path} cannot be written", error) from error
 
     def description(self) -> Any:
-        """What is in here; CheckpointStoreError if nobody has said."""
+        """The description of the states; CheckpointStoreError without a description."""
         path = f"{self.path}/{DESCRIPTION}"
         try:
             return json.loads(self.access.read(path))
@@ -251,7 +253,7 @@ class Stored:
             raise wrong(f"{stored} cannot be read", error) from error
 
     def check(self, name: str) -> str:
-        """Where a file is; CheckpointStoreError if it is not there as a whole."""
+        """Path of a file; CheckpointStoreError if the file is missing or incomplete."""
         stored = f"{self._folder}/{name}"
         try:
             size = self._access.size(stored)

@@ -1,6 +1,6 @@
 """The thread of a store that renews its session, notices outages, and polls the sessions of others.
 
-It starts with the first thing that needs it: a command that only reads has no thread.
+The thread starts with the first need for it: a command that only reads has no thread.
 """
 
 import logging
@@ -15,7 +15,7 @@ from heron_io.state_store.kubernetes_session import RENEWALS, Leases
 from heron_io.state_store.protocol import CONNECTED, LOST, SUSPENDED, SessionListener
 
 PROBED = "/version"
-"""Asked for where nothing is to be renewed: it costs no look into the data."""
+"""Path that is requested if there is nothing to renew: the request reads no data."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,11 +36,11 @@ class SessionKeeper:
 
     @property
     def session(self) -> str:
-        """The name of our session; empty if there is none."""
+        """The name of our session; empty without a session."""
         return "" if self._session is None else self._session[0]
 
     def begun(self) -> tuple[str, str]:
-        """Name and uid of our session, which begins unless it has."""
+        """Name and uid of our session, which is begun by the first call."""
         with self._mutex:
             if self._session is None:
                 self._leases.sweep()
@@ -49,14 +49,14 @@ class SessionKeeper:
             return self._session
 
     def listen(self, listener: SessionListener) -> None:
-        """Call it with the state now and after each change."""
+        """Call the listener with the state now and after each change."""
         with self._mutex:
             self._listeners.append(listener)
             listener(self._state)
             self._start()
 
     def poll(self, poller: Callable[[], None]) -> None:
-        """Call it while the API server answers, several times in the life of a session."""
+        """Call the poller while the API server answers, several times in the life of a session."""
         with self._mutex:
             self._pollers.append(poller)
             self._start()

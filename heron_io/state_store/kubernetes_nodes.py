@@ -1,7 +1,7 @@
 """The objects of one state tree: read, created, replaced and removed, each on a condition.
 
-Every write names what it has read: the version of the object, or that there is none. So a write
-that comes too late, or a second time, is refused by the API server and begins again with a read.
+Every write names the version of the object that was read, or its absence. So the API server refuses
+a write that comes too late, or a second time, and the write begins again with a read.
 """
 
 import http
@@ -24,12 +24,13 @@ from heron_io.state_store.kubernetes_objects import (
 from heron_io.state_store.kubernetes_session import Leases
 
 SEAL_SECS = 600.0
-"""A seal outlives every connection that was open when it was made: an API server ends one that is
-idle for 90 s, and with it what a process that is stopped has still to send."""
+"""Age of a seal before its removal. A seal outlives every connection that was open when it was
+made: an API server ends a connection that is idle for 90 s, and with it the unsent writes of a
+stopped process."""
 
 
 class ChangedMeanwhile(HeronError):
-    """Another process has changed what this write was based on."""
+    """Another process has changed the object on which this write was based."""
 
 
 class KubernetesNodes:
@@ -51,7 +52,7 @@ class KubernetesNodes:
             return None
 
     def is_alive(self, stored: StoredNode | None) -> bool:
-        """Whether it is a node, and its session goes on if it has one."""
+        """Whether the object is a node and its session, if it has one, goes on."""
         if stored is None or not stored.is_node:
             return False
         return not stored.session or self._leases.is_alive(stored.session)
@@ -72,11 +73,11 @@ class KubernetesNodes:
         return self._living([node for node in stored if node.is_node])
 
     def sweep_seals(self) -> None:
-        """Remove the old ones of all folders."""
+        """Remove the old seals of all folders."""
         self.below("/")
 
     def create(self, node: NewNode) -> None:
-        """ChangedMeanwhile if there is an object."""
+        """Create the object of a node; ChangedMeanwhile if there is an object."""
         try:
             self._post(node.path, new_object(self._root, node))
         except ApiError as error:
@@ -98,7 +99,8 @@ class KubernetesNodes:
             raise _changed(error) from error
 
     def remove(self, stored: StoredNode) -> bool:
-        """ChangedMeanwhile if the object is not `stored` any more; False if it is gone."""
+        """Remove an object; ChangedMeanwhile if it is not `stored` any more, False if it is
+        gone."""
         preconditions = {"uid": stored.uid, "resourceVersion": stored.version}
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
         try:
@@ -110,7 +112,7 @@ class KubernetesNodes:
         return True
 
     def seal(self, path: str, sealed: str) -> None:
-        """Whoever has read the object, or that there is none, can write nothing by that."""
+        """Refuse all writes that are based on an earlier read of the object, or of its absence."""
         try:
             self._client.request(
                 "PATCH", self._object_path(path), sealing(sealed), content=MERGE_PATCH
@@ -124,7 +126,7 @@ class KubernetesNodes:
                 raise _changed(refused) from refused
 
     def watched(self, path: str) -> tuple[str, dict[str, str]]:
-        """Where the changes of a node are watched, and what selects them."""
+        """Collection in which the changes of a node are watched, and the selector of the node."""
         collection = self._collection(collection_of(path))
         return collection, {"fieldSelector": f"metadata.name={object_name(self._root, path)}"}
 
@@ -150,7 +152,7 @@ class KubernetesNodes:
 
 
 def _changed(error: ApiError) -> HeronError:
-    """What the refusal of a write on a condition means."""
+    """The error behind a refused write on a condition."""
     if error.code in (http.HTTPStatus.CONFLICT, http.HTTPStatus.NOT_FOUND):
         return ChangedMeanwhile(str(error))
     return error

@@ -1,10 +1,11 @@
-"""The session of a process in Kubernetes: a Lease that it renews, and by which its nodes live.
+"""The session of a process in Kubernetes: a Lease that the process renews, and on which its nodes
+depend.
 
-A session ends when its Lease is removed, and never otherwise. Whoever comes across one that has not
-been renewed for longer than it lasts removes it, on the condition that it is unchanged: so a
-process that renews at the same moment keeps it, and one that was stopped finds it gone. Ages are
-measured by the API server's clock, which its answers tell, not by those of our machines. A client
-that had no answer lately removes no Lease: all of them are old when an API server comes back.
+A session ends when its Lease is removed, and never otherwise. Any process that comes across a Lease
+that was not renewed in time removes the Lease, on the condition that it is unchanged: so a process
+that renews at the same moment keeps the Lease, and a stopped process finds its Lease gone. Ages are
+measured by the API server's clock, in the server's answers, not by those of our machines. A client
+without a recent answer removes no Lease: all Leases are old when an API server comes back.
 """
 
 import http
@@ -19,11 +20,11 @@ from heron_io.state_store.kubernetes_objects import MANAGED_LABEL, SESSION_PREFI
 CLOCK_STEP_SECS = 1.0
 """An answer tells whole seconds."""
 RENEWALS = 3
-"""In the time that a session lasts."""
+"""Renewals in the duration of a session."""
 
 
 class Leases:
-    """The sessions of one namespace, as one process sees them."""
+    """The sessions of one namespace, for one process."""
 
     def __init__(self, client: ApiClient, namespace: str, session_secs: float) -> None:
         self._client = client
@@ -31,7 +32,7 @@ class Leases:
         self.session_secs = session_secs
 
     def begin(self, holder: str) -> tuple[str, str]:
-        """A new session; its name and uid."""
+        """Begin a new session; returns name and uid."""
         name = f"{SESSION_PREFIX}{secrets.token_hex(8)}"
         lease = {
             "apiVersion": "coordination.k8s.io/v1",
@@ -48,14 +49,14 @@ class Leases:
         return name, created["metadata"]["uid"]
 
     def sweep(self) -> None:
-        """End sessions that are over and of which nobody has asked."""
+        """End all sessions that are over, including those that no process asked about."""
         [label] = (f"{key}={value}" for key, value in MANAGED_LABEL.items())
         listed = self._client.get(self._collection, labelSelector=label)
         for lease in listed.get("items") or ():
             self._is_going_on(lease)
 
     def renew(self, name: str) -> bool:
-        """Whether it goes on; False: it has ended."""
+        """Renew a session; False if the session has ended."""
         change = {"spec": {"renewTime": self._now()}}
         try:
             self._client.request("PATCH", self._path(name), change, content=MERGE_PATCH)
@@ -66,11 +67,11 @@ class Leases:
         return True
 
     def end(self, name: str) -> None:
-        """End it, whether or not it lives."""
+        """End a session, whether or not its process lives."""
         _unless_gone(self._client, self._path(name), {})
 
     def is_alive(self, name: str) -> bool:
-        """Whether a session goes on. One that is over is ended, so that it stays so."""
+        """Whether a session goes on. A session that is over is ended, so that its end is final."""
         try:
             lease = self._client.get(self._path(name))
         except ApiError as error:
@@ -95,7 +96,7 @@ class Leases:
         return float(lease["spec"]["leaseDurationSeconds"]) + CLOCK_STEP_SECS
 
     def _was_away(self, lease: dict[str, Any]) -> bool:
-        """Whether the API server may have been away from the holder, as it was from us."""
+        """Whether the API server may have been unreachable for the holder, as it was for us."""
         return time.monotonic() - self._client.failed_at <= self._limit_secs(lease)
 
     def _path(self, name: str) -> str:
@@ -107,7 +108,7 @@ class Leases:
 
 
 def _unless_gone(client: ApiClient, path: str, preconditions: dict[str, str]) -> bool:
-    """Remove an object; False if it has changed."""
+    """Remove an object; False if the object has changed."""
     options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
     try:
         client.request("DELETE", path, options)

@@ -1,6 +1,6 @@
-"""How clients prove to ZooKeeper who they are, and how they keep what they say to themselves.
+"""Credentials of clients of ZooKeeper, and encryption of their connections.
 
-All of it comes from environment variables: options and URLs show up in `ps` and in logs.
+All settings come from environment variables: options and URLs are visible in `ps` and in logs.
 """
 
 import os
@@ -16,11 +16,11 @@ CREDENTIALS_VARIABLE = "HERONPY_ZOOKEEPER_AUTH"
 SASL_VARIABLE = "HERONPY_ZOOKEEPER_SASL"
 """USER:PASSWORD for SASL with DIGEST-MD5."""
 CA_VARIABLE = "HERONPY_ZOOKEEPER_TLS_CA"
-"""A file with the certificates that sign those of the servers: connections use TLS."""
+"""File with the certificates that sign those of the servers: connections use TLS."""
 CERTIFICATE_VARIABLE = "HERONPY_ZOOKEEPER_TLS_CERT"
-"""A file with the client's certificate, where servers ask for one."""
+"""File with the client's certificate, if servers ask for one."""
 KEY_VARIABLE = "HERONPY_ZOOKEEPER_TLS_KEY"
-"""A file with its private key."""
+"""File with the private key of the certificate."""
 ACCESS_VARIABLES = (
     CREDENTIALS_VARIABLE,
     SASL_VARIABLE,
@@ -28,14 +28,14 @@ ACCESS_VARIABLES = (
     CERTIFICATE_VARIABLE,
     KEY_VARIABLE,
 )
-"""What processes on other hosts need as well; the files have to be there, too."""
+"""Variables that processes on other hosts need as well; the files have to exist on these hosts."""
 PRIVATE_VARIABLES = (CREDENTIALS_VARIABLE, SASL_VARIABLE)
-"""With one of them our nodes are for their owner alone."""
+"""With one of these variables, only their owner can read our nodes."""
 SASL_EXTRA = "heronpy-topologies[sasl]"
 
 
 class Access(Struct, frozen=True):
-    """What is used of it."""
+    """Credentials and certificates of a client."""
 
     credentials: str | None = None
     sasl: str | None = None
@@ -45,11 +45,11 @@ class Access(Struct, frozen=True):
 
     @staticmethod
     def of(environment: Mapping[str, str]) -> "Access":
-        """What the environment says."""
+        """The settings in the environment."""
         return Access(*(environment.get(each) or None for each in ACCESS_VARIABLES))
 
     def client_options(self) -> dict[str, Any]:
-        """Arguments of a KazooClient; UsageError in one line for what cannot be."""
+        """Arguments of a KazooClient; UsageError in one line for contradicting settings."""
         return {**self._identity(), **self._tls()}
 
     def _identity(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class Access(Struct, frozen=True):
 
 
 def clear_text_warning(url: str, environment: Mapping[str, str]) -> str:
-    """What a person is to know whose secrets go to other hosts without TLS; empty if none do."""
+    """Warning for a user whose secrets go to other hosts without TLS; empty if none do."""
     if not url.startswith("zk://") or environment.get(CA_VARIABLE):
         return ""
     servers = url.removeprefix("zk://").partition("/")[0].split(",")
