@@ -130,7 +130,7 @@ class NamedStates:
         return self._noted(name, MergeableState(table, self.current, monoid))
 
     def partial_state(self, name: str, monoid: Monoid[Any]) -> PartialState[Any]:
-        """This task's part of a value that all tasks have together; it has no key."""
+        """The task's part of a value that all tasks have together, without a key."""
         objects = self._objects(name, StateKind.PARTIAL, monoid)
         table = self._table(name, StateKind.PARTIAL, None, False, objects)
         whole = CurrentKey(self.current.component)
@@ -138,7 +138,7 @@ class NamedStates:
         return self._noted(name, PartialState(table, whole, monoid))
 
     def _objects(self, name: str, kind: StateKind, monoid: Any) -> MergeableTable:
-        """What is in front of the entries of a state; StateError for another monoid than before."""
+        """The table in front of a state's entries; StateError for another monoid than before."""
         component = self.current.component
         checked_monoid(monoid, f"{component}: the state {name!r}")
         table_id = TableId(name, kind, kind.is_nested)
@@ -155,8 +155,7 @@ class NamedStates:
         return objects
 
     def flush(self) -> None:
-        """The backend has all that states have in memory. StateError naming what cannot be
-        packed."""
+        """Write values in memory to the backend. StateError naming a value that cannot be packed."""
         for table in self._mergeable.values():
             table.flush()
 
@@ -172,8 +171,8 @@ class NamedStates:
         refresh_on_read: bool,
         objects: StateTable | None = None,
     ) -> StateTable:
-        """The one table of a name, or `objects` in front of it; StateError if it was asked for
-        differently before."""
+        """The one table of a name, or `objects` in front of the table; StateError if an earlier
+        request for the name was different."""
         if not isinstance(name, str) or not name:
             raise StateError(f"{self.current.component}: a state's name is a text, not {name!r}")
         ttl = None if ttl_secs is None else TimeToLive(ttl_secs, refresh_on_read)
