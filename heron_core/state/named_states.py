@@ -155,7 +155,7 @@ class NamedStates:
         return objects
 
     def flush(self) -> None:
-        """Write values in memory to the backend. StateError naming a value that cannot be packed."""
+        """Write values in memory to the backend. StateError naming an unpackable value."""
         for table in self._mergeable.values():
             table.flush()
 
