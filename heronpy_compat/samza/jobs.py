@@ -14,6 +14,7 @@ from heron_core.java_properties import parse_properties
 from heronpy_compat.samza.container import PROPERTIES, SamzaContainer
 from heronpy_compat.samza.envelopes import SystemStream
 from heronpy_compat.samza.job_settings import JobSettings, job_settings
+from heronpy_compat.samza.output_sinks import ContinuedFiles, ContinuedTopic
 
 TASKS = "tasks"
 """Component of the tasks."""
@@ -64,11 +65,11 @@ def builder_of(properties: Mapping[str, str], name: str | None = None) -> Topolo
 def _sink(settings: JobSettings, output: SystemStream) -> tuple[Any, dict[str, Any]]:
     if settings.is_of_files(output):
         folder = os.path.join(settings.of_system(output.system, "path"), output.stream)
-        return FileSink, {
+        return ContinuedFiles if settings.checkpoints else FileSink, {
             "file.folder": folder, "file.format": "text", "file.roll.secs": ROLL_SECS,
         }  # fmt: skip
     client = settings.client_settings(output.system, "producer")
-    return KafkaSink, {
+    return ContinuedTopic if settings.checkpoints else KafkaSink, {
         "kafka.topic": output.stream,
         "kafka.bootstrap.servers": client.pop("bootstrap.servers"),
         "kafka.key.position": 0,

@@ -172,7 +172,7 @@ class KafkaLog:
         left = self._producer.flush(FLUSH_SECS)
         if left or failures:
             text = error_text(failures[0]) if failures else f"{left} entries are not delivered"
-            raise ComponentError(f"Kafka at {self._servers}: changelog {self._topic}: {text}")
+            raise ComponentError(f"{self._where}: {text}")
         return self._end
 
     def _produce(self, key: bytes, value: bytes | None, delivered: Callable[..., None]) -> None:
@@ -192,26 +192,31 @@ class KafkaLog:
         consumer = kafka().Consumer(self._reading, logger=SparingLog(self._logger))
         try:
             consumer.assign([kafka().TopicPartition(self._topic, self._partition, start)])
-            while records := consumer.consume(RECORDS_AT_ONCE, READ_SECS):
-                for record in records:
-                    if record.error() is not None:
-                        if record.error().code() == kafka().KafkaError._PARTITION_EOF:
-                            return
-                        raise ComponentError(
-                            f"Kafka at {self._servers}: changelog {self._topic}:"
-                            f" {error_text(record.error())}"
-                        )
-                    if record.offset() >= end:
-                        return
-                    yield record.key(), record.value()
-                    if record.offset() + 1 >= end:
-                        return
-            raise ComponentError(
-                f"Kafka at {self._servers}: changelog {self._topic}: no entry within"
-                f" {READ_SECS:g} s"
-            )
+            for record in self._records(consumer):
+                if record.offset() >= end:
+                    return
+                yield record.key(), record.value()
+                if record.offset() + 1 >= end:
+                    return
         finally:
             consumer.close()
+
+    def _records(self, consumer: Any) -> Iterator[Any]:
+        """Records up to the end of the partition, as brokers send them."""
+        while (first := consumer.poll(READ_SECS)) is not None:
+            for record in (first, *consumer.consume(RECORDS_AT_ONCE, 0)):
+                error = record.error()
+                if error is None:
+                    yield record
+                elif error.code() == kafka().KafkaError._PARTITION_EOF:
+                    return
+                elif not error.retriable():
+                    raise ComponentError(f"{self._where}: {error_text(error)}")
+        raise ComponentError(f"{self._where}: brokers are silent for {READ_SECS:g} s")
+
+    @property
+    def _where(self) -> str:
+        return f"Kafka at {self._servers}: changelog {self._topic}"
 
     def has_tail(self, position: int, age_secs: float) -> bool:
         """See CompactedLog."""

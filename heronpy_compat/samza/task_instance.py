@@ -127,7 +127,9 @@ class TaskInstance:
         record = chosen.inbox.popleft()
         chosen.note(record.following)
         if chosen.side_input is not None:
-            chosen.side_input.take(record, chosen.partition)
+            raised = _raised_by(chosen.side_input.take, record, chosen.partition)
+            if raised is not None:
+                self._calls.failed(self, raised, f"{chosen.partition} at {record.offset}")
             return True
         envelope = _envelope(chosen, record)
         if isinstance(envelope, Undecodable):
