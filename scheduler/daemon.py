@@ -26,7 +26,7 @@ from heron_engine.scheduler.container.supervisor_events import ProcessSpec, Supe
 from heron_engine.scheduler.guardian import Guarded, guardian_job
 from heron_engine.scheduler.operation_runner import runner_job
 from heron_engine.scheduler.operation_steps import BACK_SECS
-from heron_engine.scheduler.outcomes import outcome_of, write_outcome
+from heron_engine.scheduler.outcomes import outcome_of, record_failure, write_outcome
 from heron_engine.scheduler.own_nodes import Announcement, is_of
 from heron_engine.scheduler.registration import (
     bring_states,
@@ -94,6 +94,7 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int, sockets: 
     finally:
         shutil.rmtree(sockets, ignore_errors=True)
         state = write_outcome(submission, outcome)
+        record_failure(submission.home, name)
         is_over = state == TopologyState.ENDED or outcome.code == ExitCode.KILLED
         if not submission.remove_at_end:  # else the store is the run's own, and goes as a whole
             is_ours = partial(is_of, _own_node(backend, sockets))

@@ -13,14 +13,16 @@ from heron_core.config.names import DEAD_LETTER
 from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan, TopologyState, packing_from_json
+from heron_core.records import replace
 from heron_core.state_tree import execution_path, packing_path
 from heron_core.stats import InstanceStats, TopologyStats
+from heron_core.topology_events import TEXT_CHARACTERS_MAX, EventKind, TopologyEvent
 from heron_core.typed_json import from_json
 from heron_engine.scheduler.container.supervisor_events import SupervisorOutcome
 from heron_engine.scheduler.submission import Submission
 from heron_engine.scheduler.user_folder import Home
 from heron_io.private_files import private
-from heron_io.run_records import LAST_NUMBERS_FILE
+from heron_io.run_records import LAST_NUMBERS_FILE, RunRecords
 from heron_io.state_store.opening import open_store
 
 log = logging.getLogger("scheduler")
@@ -61,6 +63,27 @@ def write_outcome(submission: Submission, outcome: SupervisorOutcome) -> str:
     details = {**_submitter(known), **_sizes(packing), **_letters(submission)}
     _write(submission.home, submission.topology.name, {**ending, **details})
     return state
+
+
+def record_failure(home: Home, name: str) -> None:
+    """Add the event of a failed run to the events of its master, which ended before."""
+    outcome, logs = outcome_of(home, name), home.logs(name)
+    if outcome.get("state") != TopologyState.FAILED:
+        return
+    last = last_numbers_in(logs)
+    events = () if last is None else last.stats.events
+    if events and events[-1].kind == EventKind.STATE and events[-1].why == outcome.get("reason"):
+        return  # the master has ended it
+    event = TopologyEvent(
+        at=time.time(),
+        kind=EventKind.STATE,
+        what="the topology has failed",
+        why=str(outcome.get("reason", ""))[:TEXT_CHARACTERS_MAX],
+    )
+    records = RunRecords(logs)
+    records.write_event(event)
+    if last is not None:
+        records.write_last_numbers(replace(last.stats, events=(*events, event)), last.instances)
 
 
 def write_ended_outcome(
