@@ -14,9 +14,11 @@ from heron_cli.letters_of import (
 )
 from heron_cli.letters_text import overview, whole_letter
 from heron_cli.options.find_topology import Target, target_options
+from heron_cli.running_topology import tell_action
 from heron_connectors.letters.locations import letters_in, request_replay
 from heron_core.dead_letter_target import FileTarget, where
 from heron_core.errors import HeronError, UsageError
+from heron_core.naming import first_of
 from heron_core.number_text import counted
 from heron_core.topology import Config
 
@@ -139,11 +141,19 @@ def _replay(
     sendable = [letter for letter in wanted if not unsendable(name, spec, letter)]
     if sendable:
         request_replay(location, name, config, _lines(sendable))
+        _record(target, name, sendable)
     for reason in refused:
         click.echo(reason, err=True)
     click.echo(f"{name}: {counted(len(sendable), 'dead letter')} sent again{note}")
     if refused:
         raise HeronError(f"{name}: {counted(len(refused), 'dead letter')} cannot be sent again")
+
+
+def _record(target: Target, name: str, sent: Letters) -> None:
+    """Record the replay as an event of the topology."""
+    components = first_of(sorted({str(letter["component"]) for letter in sent}))
+    with target.running(name) as topology:
+        tell_action(topology, f"replay of {counted(len(sent), 'dead letter')} to {components}")
 
 
 def _lines(wanted: Letters) -> list[bytes]:

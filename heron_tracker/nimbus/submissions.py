@@ -257,7 +257,9 @@ def _reason(path: str) -> str:
         with open(path, encoding="utf-8", errors="replace") as file:
             lines = file.read().strip().splitlines()
     except OSError as error:
-        return f"its log {path} is gone: {error.strerror}"
+        return f"its log {os.path.basename(path)} is gone: {error.strerror}"
     own = [line for line in lines if line.startswith("heronpy: ")]
     line = own[-1].removeprefix("heronpy: ") if own else (lines[-1] if lines else "no reason given")
+    # A client has another name of the file: the folder is this machine's.
+    line = line.replace(f"{os.path.dirname(path)}{os.sep}", "")
     return line[:REASON_CHARACTERS_MAX]

@@ -43,6 +43,8 @@ def test_poison_tuples_are_found_once_each_after_kills_and_count_when_they_are_s
         rest = place.heronpy("dead-letters", "Poisoned", "--replay").succeeded()
         assert f"{len(POISON) - 1} dead letters sent again" in rest.out
         running.until(lambda: len(list(letters.glob("replay/*.done"))) == 2, "they are sent again")
+        events = place.heronpy("events", "Poisoned", "--kind", "action").succeeded().out
+        assert "action: replay of 1 dead letter to " in events
         again = place.heronpy("dead-letters", "Poisoned", "--replay")
         assert (again.code, len(again.errors)) == (1, 1)
     (place.path / "enough").touch()

@@ -22,7 +22,7 @@ from heron_core.state_tree import topology_path
 from heron_io.state_store.opening import open_store
 words = sys.argv[2:]
 if b"mistake" in open(words[0], "rb").read():
-    sys.exit("heronpy: the topology has a mistake")
+    sys.exit(f"heronpy: {words[0]}: line 1: the topology has a mistake")
 with open_store(sys.argv[1]) as store:
     name = words[words.index("-N") + 1]
     file, by = os.path.basename(words[0]), os.environ["HERONPY_ASKED_BY"]
@@ -84,7 +84,7 @@ def test_a_large_archive_is_no_larger_than_the_limit_of_submissions(rest: RestCl
         ("name=a/../b&file=w.py", b"", 400, "must be a word"),
         ("name=a&file=../w.py", b"", 400, "file is the name of a file with the ending .py"),
         ("name=a&file=w.exe", b"", 400, "file is the name of a file with the ending .py"),
-        ("name=a&file=w.py", b"a mistake", 400, "the topology has a mistake"),
+        ("name=a&file=w.py", b"a mistake", 400, "w.py: line 1: the topology has a mistake"),
         ("name=a", b"", 400, "file: Field required"),
     ],
 )
@@ -94,6 +94,7 @@ def test_a_submission_that_is_refused_says_why(
     answer = rest.submit(query, body)
     assert answer.status == status
     assert text in answer.json["message"]
+    assert str(tmp_path) not in answer.text
     left = {each.name for each in (tmp_path / "home").rglob("*") if each.is_file()}
     assert left <= {".lock"}
 
