@@ -27,6 +27,7 @@ from heron_core.thrift.calls import (
     refusal,
     reply,
 )
+from heron_core.thrift.foreign_clients import SASL_START, foreign_answer
 from heron_core.thrift.structs import MalformedMessage
 
 CONNECTIONS_MAX = 4096
@@ -38,6 +39,9 @@ FRAME_SECS = 30.0
 UNKNOWN_PEER_BYTES_MAX = 64 * 1024
 """Of a frame on a connection that has to say a token first."""
 
+HTTP_PORT = "the port of --http-port of `heronpy drpc`"
+VERSION_BYTE = b"\x80"
+"""The first byte of a message in Thrift's binary protocol."""
 NO_TOKEN = f"first call {AUTHENTICATE} with this server's token"
 
 
@@ -172,6 +176,8 @@ class ThriftConnection(asyncio.Protocol):
     def _next_frame(self) -> bytes | None:
         if len(self._received) < LENGTH_BYTES or not self._is_open():
             return None
+        if self._is_foreign():
+            return None
         size = int.from_bytes(self._received[:LENGTH_BYTES], "big", signed=True)
         is_known = self._gate.is_passed
         most = self._listener.frame_bytes_max if is_known else UNKNOWN_PEER_BYTES_MAX
@@ -184,6 +190,19 @@ class ThriftConnection(asyncio.Protocol):
         frame = bytes(self._received[LENGTH_BYTES:end])
         del self._received[:end]
         return frame
+
+    def _is_foreign(self) -> bool:
+        """Whether the client speaks another protocol: it gets an answer in this protocol. A frame
+        of 16 MiB begins like SASL, and has Thrift's version behind its length."""
+        first, fifth = bytes(self._received[:LENGTH_BYTES]), self._received[LENGTH_BYTES:][:1]
+        foreign = foreign_answer(first, "DRPC", HTTP_PORT)
+        if foreign is None or (first == SASL_START and fifth in (b"", VERSION_BYTE)):
+            return False
+        self._listener.counts.malformed += 1
+        self._received.clear()
+        self._transport.write(foreign[1])
+        self._transport.close()
+        return True
 
     def _take(self, frame: bytes) -> None:
         try:

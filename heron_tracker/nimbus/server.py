@@ -20,11 +20,11 @@ from heron_core.thrift.calls import (
     parse_call,
     refusal,
 )
+from heron_core.thrift.foreign_clients import foreign_answer
 from heron_io.listening import listen_on
 from heron_io.peer_user import peer_users
 from heron_io.state_store.opening import open_store
 from heron_tracker.model.reader import TrackerReader
-from heron_tracker.nimbus.calls import foreign_answer
 from heron_tracker.nimbus.methods import METHODS
 from heron_tracker.nimbus.service import ANSWER_SECS, NimbusService
 from heron_tracker.nimbus.submissions import Submissions, TopologyFolders
@@ -164,7 +164,9 @@ class NimbusServer:
         """Whether a call was answered and the next one may come."""
         first = _received(client, LENGTH_BYTES, time.monotonic() + IDLE_SECS)
         (size,) = struct.unpack("!I", first)
-        if (foreign := foreign_answer(first)) is not None or size > FRAME_BYTES_MAX:
+        if (
+            foreign := foreign_answer(first, "Nimbus", "`heronpy ui`")
+        ) is not None or size > FRAME_BYTES_MAX:
             what, answer = foreign or (f"a frame of {size:,} bytes", b"")
             log.warning("%s is refused: Nimbus takes framed Thrift, in binary form", what)
             _leave(client, answer)

@@ -14,7 +14,13 @@ from heron_core.config import MESSAGE_TIMEOUT_SECS
 from heron_core.errors import HeronError, TopologyError, shown
 from heron_core.operations import OperationKind, Requester
 from heron_core.state_tree import topology_path
-from heron_core.thrift.calls import ThriftCall, parse_arguments, refusal, reply
+from heron_core.thrift.calls import (
+    TApplicationException,
+    ThriftCall,
+    parse_arguments,
+    refusal,
+    reply,
+)
 from heron_io.state_store.protocol import StateStore
 from heron_tracker import actions
 from heron_tracker.envelope import BadRequest
@@ -121,7 +127,8 @@ def _as_storm(call: ThriftCall, error: Exception) -> Exception:
     declared = METHODS[call.method].throws
     if isinstance(error, (TopologyError, BadRequest)) and InvalidTopologyException in declared:
         return InvalidTopologyException(str(error))
-    if not isinstance(error, HeronError) and type(error) not in declared:
+    expected = (HeronError, TApplicationException, *declared)
+    if not isinstance(error, expected):
         log.error("%s failed", call.method, exc_info=error)
     return error
 

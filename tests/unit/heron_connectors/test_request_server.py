@@ -296,9 +296,9 @@ def test_the_end_of_the_server_answers_all_calls(server: ServerInThread, submit:
 @pytest.mark.parametrize(
     "data",
     [
-        b"GET / HTTP/1.1\r\n\r\n",
         struct.pack(">i", 0),
         struct.pack(">i", -1),
+        b"\x16\x03\x01\x02hello of TLS",
         struct.pack(">i", 2**31 - 1),
         struct.pack(">i", 4) + b"junk",
         framed(reply(ThriftCall("execute", 1, b""), METHODS["execute"], "x")),
@@ -317,6 +317,24 @@ def test_bytes_of_another_protocol_end_their_connection_alone(
     refused = server.metrics()
     for port in ("callers", "topologies"):
         assert refused[f'heron_drpc_peers_refused_total{{port="{port}",why="malformed"}}'] == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "answer"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", b"this port is the Thrift interface of DRPC; the port of"),
+        (b"\x01\0\0\0\x05PLAIN", b"DRPC takes no SASL: set storm.thrift.transport to"),
+        (b"\x80\x01\0\x01\0\0\0\x07execute", b"DRPC takes framed messages (TFramedTransport)"),
+    ],
+)
+def test_clients_of_another_protocol_hear_why(
+    server: ServerInThread, data: bytes, answer: bytes
+) -> None:
+    """A client of a Storm with SASL waited for its time-out: its first bytes are a long frame's."""
+    for address in (server.addresses.callers, server.addresses.topologies):
+        with socket.create_connection(address, SECS) as client:
+            client.sendall(data)
+            assert answer in client.makefile("rb").read()
 
 
 def test_half_a_frame_is_not_waited_for(

@@ -22,9 +22,10 @@ from heron_core.thrift.calls import (
     refusal,
     reply,
 )
+from heron_core.thrift.foreign_clients import foreign_answer
 from heron_core.thrift.structs import Reader, Struct
 from heron_tracker.nimbus import structs
-from heron_tracker.nimbus.calls import foreign_answer, unknown_method
+from heron_tracker.nimbus.calls import unknown_method
 from heron_tracker.nimbus.methods import METHODS
 from heronpy_compat.streamparse import thrift as ours
 from tests.unit.heron_tracker.nimbus.installed_storm import installed
@@ -212,10 +213,10 @@ def test_a_result_is_read_by_the_client() -> None:
     ],
 )
 def test_other_clients_are_known_by_their_first_bytes(first: bytes, what: str) -> None:
-    found = foreign_answer(first)
+    found = foreign_answer(first, "Nimbus", "`heronpy ui`")
     assert found is not None
     assert found[0] == what
 
 
 def test_the_length_of_a_frame_is_none_of_them() -> None:
-    assert foreign_answer(struct.pack("!i", 60_000)) is None
+    assert foreign_answer(struct.pack("!i", 60_000), "Nimbus", "`heronpy ui`") is None

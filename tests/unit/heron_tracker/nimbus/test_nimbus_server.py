@@ -252,7 +252,7 @@ def answered(port: int, data: bytes) -> bytes:
     ("data", "answer"),
     [
         (b"GET / HTTP/1.1\r\n\r\n", b"`heronpy ui` serves HTTP"),
-        (b"\x01\0\0\0\x08GSSAPI__", b"this Nimbus takes no SASL"),
+        (b"\x01\0\0\0\x08GSSAPI__", b"Nimbus takes no SASL"),
         (b"\x80\x01\0\x01\0\0\0\x0dgetNimbusConf\0\0\0\1\0", b"takes framed messages"),
         (b"\x7f\xff\xff\xff", b""),
         (struct.pack("!i", 3) + b"abc", b""),
