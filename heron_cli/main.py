@@ -100,6 +100,10 @@ COMMANDS = {
         "heron_cli.commands.service",
         "Print a systemd unit that runs a topology and resumes it.",
     ),
+    "server": (
+        "heron_cli.commands.server",
+        "Run a server of a few machines without a cluster, or print its unit.",
+    ),
     "bench": (
         "heron_cli.commands.bench",
         "Benchmark this machine: throughput, or recovery from kill -9.",
