@@ -13,6 +13,7 @@ from heron_core import config as keys
 from heron_core.dead_letter_target import FileTarget, target_of
 from heron_core.dead_letters import routed
 from heron_core.errors import TopologyError, UsageError
+from heron_core.placement import machine_labels, unmet_labels
 from heron_core.plans import PackingPlan
 from heron_core.records import replace
 from heron_core.storm_settings import settled
@@ -136,13 +137,17 @@ def refuse_autoscaling(topology: TopologySpec, where: str) -> None:
         )
 
 
-SCHEDULERS_WITH_LABELS = ("kubernetes",)
-"""Schedulers that select nodes by label. YARN has labels, but the application master never requests
-them."""
+MACHINE_LABELS = "HERONPY_LABELS"
+"""Environment variable: the labels of this machine, for topologies that run on it alone."""
+WITH_NODE_LABELS = ("local", "kubernetes", "aurora")
+WITH_CONSTRAINTS = ("local", "kubernetes")
+"""Schedulers that select nodes by label. The instances of an Aurora job have equal constraints.
+YARN's labels are names of partitions, which the application master never requests; a standalone
+Spark has none."""
 SCHEDULERS_OF_KEYS: Mapping[str, tuple[str, ...]] = {
     keys.STANDBY_CONTAINERS: ("yarn",),
-    keys.NODE_LABELS: SCHEDULERS_WITH_LABELS,
-    keys.CONSTRAINTS: SCHEDULERS_WITH_LABELS,
+    keys.NODE_LABELS: WITH_NODE_LABELS,
+    keys.CONSTRAINTS: WITH_CONSTRAINTS,
 }
 """Key of a topology's config -> schedulers that support the key."""
 REQUIREMENTS = (keys.NODE_LABELS, keys.CONSTRAINTS)
@@ -156,6 +161,10 @@ def check_scheduler(topology: TopologySpec, kind: str, *, refuses: bool = True) 
     a topology meant for a different scheduler.
     """
     config = keys.with_defaults(topology.config)
+    if kind == "local" and (reason := _unmet_here(topology)):
+        if refuses:
+            raise TopologyError(reason)
+        click.echo(reason, err=True)
     for key, schedulers in SCHEDULERS_OF_KEYS.items():
         if kind in schedulers or not keys.value_of(config, key):
             continue
@@ -164,6 +173,19 @@ def check_scheduler(topology: TopologySpec, kind: str, *, refuses: bool = True) 
         if refuses and key in REQUIREMENTS:
             raise TopologyError(f"{reason}: leave the key out (-o '{key}={{}}')")
         click.echo(reason, err=True)
+
+
+def _unmet_here(topology: TopologySpec) -> str:
+    """Labels that this machine lacks, in one line; empty if the topology may run here."""
+    text = os.environ.get(MACHINE_LABELS, "")
+    for component, labels in unmet_labels(topology, machine_labels(text)).items():
+        label, value = labels[0]
+        return (
+            f"{component} needs a machine with the label {label}={value}, and this machine has "
+            f"{text or 'none'}: set {MACHINE_LABELS}={label}={value} if it is one, or leave out "
+            f"{' and '.join(key for key in REQUIREMENTS if keys.value_of(topology.config, key))}"
+        )
+    return ""
 
 
 def packing_plan(topology: TopologySpec) -> PackingPlan:

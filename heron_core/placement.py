@@ -36,6 +36,23 @@ def component_labels(topology: TopologySpec) -> dict[str, Labels]:
     return {name: _sorted({**common, **own.get(name, {})}) for name in topology.by_name}
 
 
+def machine_labels(text: str) -> dict[str, str]:
+    """The labels of a machine, of `LABEL=value,LABEL=value`. TopologyError for any other text."""
+    pairs = [each.strip().partition("=") for each in text.split(",") if each.strip()]
+    if wrong := [label for label, equals, value in pairs if not (label and equals and value)]:
+        raise TopologyError(f"{shown(wrong[0])} is not a label: use LABEL=value,LABEL=value")
+    return {label: value for label, _, value in pairs}
+
+
+def unmet_labels(topology: TopologySpec, machine: Mapping[str, str]) -> dict[str, Labels]:
+    """component -> labels that a machine lacks for its instances, for a topology on one machine."""
+    unmet = {
+        name: tuple((label, value) for label, value in labels if machine.get(label) != value)
+        for name, labels in component_labels(topology).items()
+    }
+    return {name: labels for name, labels in unmet.items() if labels}
+
+
 def container_labels(topology: TopologySpec, packing: PackingPlan) -> dict[int, Labels]:
     """container -> labels required of its node. TopologyError if its components disagree."""
     of_component = component_labels(packing.topology_of(topology))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.errors import HeronError, UsageError
+from heron_core.placement import topology_labels
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
 from heron_core.state_tree import master_path
 from heron_core.typed_json import to_json
@@ -271,7 +272,9 @@ class AuroraBackend:
             ),
             tuple((name, os.environ[name]) for name in SENT_VARIABLES if name in os.environ),
         )
-        return render.job_file(self.key(submission.topology.name), self._options, spec)
+        labels = topology_labels(submission.topology.config)
+        options = self._options.on_nodes(labels)
+        return render.job_file(self.key(submission.topology.name), options, spec)
 
     def _fetched(self, path: str, folder: str) -> render.FetchedArchive:
         return render.FetchedArchive(os.path.basename(path), f"{self._archives.uri}/{path}", folder)

@@ -16,7 +16,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from heron_core.errors import UsageError
+from heron_core.placement import Labels
 from heron_core.plans import PackingPlan, Resource
+from heron_core.records import replace
 
 PORT = "health"
 FETCH_FAILURES_MAX = 3
@@ -62,6 +64,11 @@ class AuroraOptions(Struct, frozen=True):
     """On the workers: a shell file that is read before a container starts."""
     fetch: str = ""
     """Command line with {uri} and {file}."""
+
+    def on_nodes(self, node_labels: Labels) -> "AuroraOptions":
+        """The options with labels of a topology, which override labels of the cluster's file."""
+        constraints = {**dict(self.constraints), **dict(node_labels)}
+        return replace(self, constraints=tuple(constraints.items()))
 
 
 class JobSpec(Struct, frozen=True):

@@ -117,16 +117,49 @@ CONSTRAINED = ("-o", "topology.component.constraints={count: {place: edge}}")
 def test_constraints_are_refused_where_nodes_have_no_labels(clusters: Path) -> None:
     """A run in the foreground tries the topology, and notes what it does not do."""
     (clusters / "yarn.yaml").write_text("{scheduler: yarn, state: 'zk://zk:2181/heron'}")
-    for scheduler in ("local", "yarn"):
-        done = dry("--scheduler", scheduler, *CONSTRAINED)
-        assert done.exit_code != 0
-        assert (
-            f"topology.component.constraints has no effect with the scheduler {scheduler}, only "
-            "with kubernetes: leave the key out (-o 'topology.component.constraints={}')"
-        ) in str(done.exception) + done.output
+    done = dry("--scheduler", "yarn", *CONSTRAINED)
+    assert done.exit_code != 0
+    assert (
+        "topology.component.constraints has no effect with the scheduler yarn, only with local and "
+        "kubernetes: leave the key out (-o 'topology.component.constraints={}')"
+    ) in str(done.exception) + done.output
+
+
+@pytest.mark.parametrize(
+    ("labels", "has"), [("", "none"), ("place=west", "place=west"), ("disk=ssd", "disk=ssd")]
+)
+def test_a_machine_without_the_labels_is_named(
+    labels: str, has: str, clusters: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERONPY_LABELS", labels)
+    unmet = (
+        f"count needs a machine with the label place=edge, and this machine has {has}: set "
+        "HERONPY_LABELS=place=edge if it is one, or leave out topology.component.constraints"
+    )
+    done = dry(*CONSTRAINED)
+    assert done.exit_code != 0
+    assert unmet in str(done.exception) + done.output
     done = dry(*CONSTRAINED, command="run")
     assert done.exit_code == 0, done.output
-    assert "topology.component.constraints has no effect with the scheduler local" in done.output
+    assert unmet in done.output
+
+
+def test_a_machine_runs_what_its_labels_allow(
+    clusters: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERONPY_LABELS", "disk=ssd, place=edge")
+    done = dry(*CONSTRAINED)
+    assert done.exit_code == 0, done.output
+    assert "label" not in done.output
+    done = dry("-o", "topology.node.labels={place: west}")
+    assert done.exit_code != 0
+    assert "needs a machine with the label place=west" in str(done.exception) + done.output
+
+
+def test_labels_that_are_none_are_named(clusters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HERONPY_LABELS", "edge")
+    done = dry(*CONSTRAINED)
+    assert "'edge' is not a label: use LABEL=value" in str(done.exception) + done.output
 
 
 def test_constraints_are_in_the_manifests_of_their_containers(clusters: Path) -> None:

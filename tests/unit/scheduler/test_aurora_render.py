@@ -55,6 +55,13 @@ def test_a_job_with_everything() -> None:
     assert text == (GOLDEN / "everything.aurora").read_text("ascii")
 
 
+def test_labels_of_a_topology_are_constraints_of_the_job() -> None:
+    """They decide over those of the cluster's file."""
+    options = replace(PLAIN, constraints=(("rack", "limit:2"), ("disk", "ssd")))
+    text = render.job_file(KEY, options.on_nodes((("disk", "nvme"), ("place", "edge"))), spec())
+    assert "constraints = {'rack': 'limit:2', 'disk': 'nvme', 'place': 'edge'}" in text
+
+
 def test_variables_of_the_submitting_shell() -> None:
     """They stand before the program, quoted."""
     one = replace(spec(), environment=(("HERONPY_STREAMPARSE", "built in"),))
