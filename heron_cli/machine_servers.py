@@ -1,8 +1,8 @@
 """The servers of a few machines without a cluster: ZooKeeper, Spark's standalone master and worker.
 
-Each machine runs all three. ZooKeeper's servers are an ensemble, with the state of the topologies;
-the Spark masters elect their leader in it, so any machine may go. A server is the machine's process
-in the foreground: systemd starts it again. Here is what to execute; nothing is started.
+Each machine runs all three. The ZooKeeper servers are an ensemble, with the state of the
+topologies; the Spark masters elect their leader there, so any machine may fail. A server runs in
+the foreground, under systemd. This module computes command lines, and starts no process.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ ZOOKEEPER_MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 ZOOKEEPER_JAVA = ("-Xmx256m", "-XX:+UseSerialGC")
 """The state of thousands of topologies takes some MiB."""
 WORKER_SECS = 15
-"""A worker silent for so long is lost, and its containers start elsewhere (Spark's own: 60)."""
+"""Silence after which a worker is lost and its containers start elsewhere (Spark's default: 60)."""
 DAEMON_JAVA = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dspark.worker.timeout={WORKER_SECS}"
 DAEMON_MEMORY = "512m"
 """Of a Spark master and of a worker, which start other processes and answer their pages."""
@@ -33,7 +33,7 @@ SPARK_FOLDER = "/spark"
 
 
 class ServerKind(StrEnum):
-    """What a machine runs."""
+    """A server of a machine."""
 
     ZOOKEEPER = "zookeeper"
     SPARK_MASTER = "spark-master"
@@ -51,10 +51,10 @@ DESCRIPTIONS: Mapping[ServerKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """The machines, and the one that this is."""
+    """All machines, and this machine."""
 
     names: tuple[str, ...]
-    """As all machines reach them: host names or addresses, in one order on all machines."""
+    """Host names or addresses, in equal order on all machines."""
     here: str
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Machines:
         if self.here not in self.names:
             raise UsageError(
                 f"this machine is called {self.here}, which is not one of --machines "
-                f"{','.join(self.names)}: say which it is by --here"
+                f"{','.join(self.names)}: name it by --here"
             )
 
     @property
@@ -89,7 +89,7 @@ class Machines:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Where the programs are on this machine."""
+    """Locations of the programs on this machine."""
 
     java: str
     zookeeper_jars: str
@@ -104,15 +104,15 @@ class ServerCommand:
 
     words: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Beside that of the process."""
+    """Variables in addition to those of the process."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Path -> content, to be written before."""
+    """Path -> content, written before the start."""
 
 
 def command_of(
     kind: ServerKind, machines: Machines, installed: Installation, folder: str
 ) -> ServerCommand:
-    """What to execute for a server; `folder`: of its data and files."""
+    """The command of a server; `folder` has its data and files."""
     match kind:
         case ServerKind.ZOOKEEPER:
             return _zookeeper(machines, installed, folder)
@@ -129,8 +129,8 @@ def command_of(
 def zookeeper_config(machines: Machines, folder: str) -> str:
     """zoo.cfg of a server; a lone machine has a server without peers."""
     servers = "".join(
-        f"server.{number}={each}:{PEER_PORT}:{ELECTION_PORT};{ZOOKEEPER_PORT}\n"
-        for number, each in enumerate(machines.names, 1)
+        f"server.{number}={name}:{PEER_PORT}:{ELECTION_PORT};{ZOOKEEPER_PORT}\n"
+        for number, name in enumerate(machines.names, 1)
     )
     return (
         f"tickTime={TICK_MS}\ninitLimit=20\nsyncLimit=5\ndataDir={folder}/data\n"

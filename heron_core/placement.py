@@ -1,4 +1,4 @@
-"""Which labels the nodes of a component, and so of a container, need to have. Pure.
+"""Labels required of the nodes of a component, and so of a container. Pure.
 
 `topology.node.labels` holds for all containers, `topology.component.constraints` for the instances
 of single components, and decides where both name a label. Only components with equal labels share a
@@ -37,7 +37,7 @@ def component_labels(topology: TopologySpec) -> dict[str, Labels]:
 
 
 def machine_labels(text: str) -> dict[str, str]:
-    """The labels of a machine, of `LABEL=value,LABEL=value`. TopologyError for any other text."""
+    """Labels of a machine, from `LABEL=value,LABEL=value`. TopologyError for any other text."""
     pairs = [each.strip().partition("=") for each in text.split(",") if each.strip()]
     if wrong := [label for label, equals, value in pairs if not (label and equals and value)]:
         raise TopologyError(f"{shown(wrong[0])} is not a label: use LABEL=value,LABEL=value")
@@ -45,7 +45,7 @@ def machine_labels(text: str) -> dict[str, str]:
 
 
 def unmet_labels(topology: TopologySpec, machine: Mapping[str, str]) -> dict[str, Labels]:
-    """component -> labels that a machine lacks for its instances, for a topology on one machine."""
+    """component -> labels that a machine lacks, for a topology that runs on one machine."""
     unmet = {
         name: tuple((label, value) for label, value in labels if machine.get(label) != value)
         for name, labels in component_labels(topology).items()

@@ -30,8 +30,7 @@ JAVA_TERMINATED = 143
     "--machines",
     required=True,
     metavar="NAME,NAME,NAME",
-    help="All machines by the names or addresses that they reach each other by; the same list on "
-    "each machine.",
+    help="Host names or addresses of all machines; the list is equal on each machine.",
 )
 @click.option("--here", metavar="NAME", help="Name of this machine. Default: its host name.")
 @click.option("--unit", is_flag=True, help="Print the systemd unit instead of running the server.")
@@ -40,11 +39,11 @@ JAVA_TERMINATED = 143
 )
 def server_command(kind: str, machines: str, here: str | None, unit: bool, system: bool) -> None:
     """Run a server of a few machines without a cluster, in the foreground: a ZooKeeper of all
-    machines, a Spark master (all masters elect one) or a Spark worker of this machine, or the
-    pages. The programs are those of the extra `spark`.
+    machines, a Spark master (all masters elect a leader), a Spark worker of this machine, or the
+    pages. The extra `spark` brings the programs.
 
-    With --unit the command prints a systemd unit that runs the server and starts it again.
-    docs/THREE_MACHINES.md has the whole way.
+    With --unit the command prints the systemd unit of the server. docs/THREE_MACHINES.md has all
+    steps.
 
     \b
     heronpy server zookeeper --machines one,two,three
@@ -60,7 +59,7 @@ def server_command(kind: str, machines: str, here: str | None, unit: bool, syste
 
 
 def unit_text(kind: ServerKind, machines: Machines, *, system: bool) -> str:
-    """The unit of a server. A worker's group is delegated, so containers can be limited in it."""
+    """The unit of a server. A worker's group is delegated, for limits of its containers."""
     words = (sys.executable, "-m", "heron_cli", "server", kind.value,
              "--machines", ",".join(machines.names), "--here", machines.here)  # fmt: skip
     variables = [
@@ -116,6 +115,6 @@ def _become(command: ServerCommand, folder: str) -> None:
     shutil.rmtree(os.path.join(folder, "java"), ignore_errors=True)  # of the start before
     environment = {**os.environ, **java_home_for_spark(folder), **command.environment}
     try:
-        os.execve(command.words[0], command.words, environment)
+        os.execve(command.words[0], list(command.words), environment)
     except OSError as error:
         raise HeronError(f"{command.words[0]} cannot be started: {error.strerror}") from None

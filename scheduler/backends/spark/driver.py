@@ -7,6 +7,7 @@ good ends the topology. When the scheduler ends the driver, the containers end i
 """
 
 import logging
+import math
 import os
 import random
 import shutil
@@ -38,6 +39,7 @@ from heron_engine.scheduler.backends.spark.session import (
     executors,
     kill_children,
     reason_of,
+    request_executors,
     spark_context,
     text_of,
 )
@@ -65,6 +67,8 @@ log = logging.getLogger("spark")
 CONTAINERS_SHUTDOWN_SECS = CONTAINER_SHUTDOWN_SECS + 1.0
 POLL_SECS = 0.5
 REGISTERING_POLL_SECS = 0.1
+REQUEST_SECS = 10.0
+"""Between two requests for missing executors: a new one takes some seconds to register."""
 END, RESTART = {"end": True}, {"restart": True}
 """What a task is message."""
 SENT_VARIABLES = (*ACCESS_VARIABLES, "HERONPY_STREAMPARSE")
@@ -108,6 +112,8 @@ class Driver:
     """Containers that the plan has no more, and whose tasks are not over yet."""
     _refused: frozenset[int] = frozenset()
     """Containers of the plan that cannot start: the update is about to be undone."""
+    _request_at: float = 0.0
+    """Earliest time of the next request for missing executors."""
     _outcome: _Outcome | None = None
     _starting: bool = True
 
@@ -255,6 +261,7 @@ class Driver:
                 self._job_lost(lost)
             self._follow_plan()
             self._restart_one()
+            self._request_missing(context)
             for job in self._jobs.starting:
                 self._check_start(job, context)
         self._end_containers()
@@ -337,6 +344,21 @@ class Driver:
         log.info("restarting container %d", number)
         if not self._channels.send(number, RESTART):
             log.info("container %d is just coming back", number)
+
+    def _request_missing(self, context: "SparkContext") -> None:
+        """Have a standalone master replace executors that are lost, whichever master it is now."""
+        now = time.monotonic()
+        is_standalone = self.spec.master.kind is MasterKind.STANDALONE
+        if not is_standalone or self.spec.options.is_barrier or now < self._request_at:
+            return
+        self._request_at = now + REQUEST_SECS
+        need = math.ceil(len(self._jobs.containers) / self._slots_each)
+        try:
+            if (registered := executors(context)) < need:
+                log.info("%d of %d executors are registered: asking again", registered, need)
+                request_executors(context, need)
+        except Exception as error:  # the JVM is gone: the job will end as well
+            log.warning("executors cannot be asked for: %s", text_of(error))
 
     def _check_start(self, job: ThreadJob, context: "SparkContext") -> None:
         """Whether tasks fail, or executors do not come, before all its containers have been there

@@ -59,6 +59,16 @@ ALWAYS: Mapping[str, str] = {
 }
 
 
+LIVENESS: Mapping[str, str] = {
+    # A machine that loses its power closes no connection. Spark's own two minutes, looked at once a
+    # minute, are the only sign where the leader of standalone masters was lost with the machine.
+    "spark.executor.heartbeatInterval": "5s",
+    "spark.storage.blockManagerHeartbeatTimeoutMs": "30s",
+    "spark.network.timeoutInterval": "5s",
+}
+"""Of executors on other machines: a container starts elsewhere 35 s after its machine is gone."""
+
+
 class DriverOptions(Struct, frozen=True):
     """What the command line says about Spark."""
 
@@ -112,6 +122,7 @@ def settings(
         DRIVER_JVM: jvm,
         EXECUTOR_JVM: jvm,
         **({} if host is None else {"spark.driver.host": host, "spark.driver.bindAddress": host}),
+        **({} if master.kind in STARTED_BY_US else LIVENESS),
         **_sizes(packing, master, options.is_barrier),
         **dict(options.config),
     }

@@ -37,8 +37,9 @@ def spark_context(
     try:
         context = SparkContext(conf=SparkConf())
     except Exception as error:
+        text = text_of(error)  # from the JVM, which is about to end
         _end_jvm()
-        raise HeronError(f"Spark does not start at {master}: {reason_of(str(error))}") from None
+        raise HeronError(f"Spark does not start at {master}: {reason_of(text)}") from None
     try:
         yield context
     finally:
@@ -133,6 +134,18 @@ def executors(context: "SparkContext") -> int:
     scala: Any = context._jsc.sc()
     number = int(scala.getExecutorMemoryStatus().size())
     return number if scala.isLocal() else number - 1
+
+
+def request_executors(context: "SparkContext", number: int) -> None:
+    """Tell the cluster manager again how many executors the application needs in all.
+
+    Spark's allocation manager tells a changed number alone. A standalone master that takes over
+    after the death of the leader begins with 0, so lost executors would never be replaced.
+    """
+    virtual_machine: Any = context._jvm
+    without_preference = virtual_machine.PythonUtils.toScalaMap(virtual_machine.java.util.HashMap())
+    scala: Any = context._jsc.sc()
+    scala.requestTotalExecutors(number, 0, without_preference)
 
 
 def failures(context: "SparkContext", group: str) -> tuple[int, str]:

@@ -53,7 +53,12 @@ AS_MANY_AS_TASKS = {
     "spark.dynamicAllocation.minExecutors": "0",
     "spark.dynamicAllocation.shuffleTracking.enabled": "true",
 }
-CORES = {"spark.executor.cores": "3", "spark.task.cpus": "3"}
+LIVENESS = {
+    "spark.executor.heartbeatInterval": "5s",
+    "spark.storage.blockManagerHeartbeatTimeoutMs": "30s",
+    "spark.network.timeoutInterval": "5s",
+}
+CORES = {"spark.executor.cores": "3", "spark.task.cpus": "3", **LIVENESS}
 OVERHEAD = {"spark.executor.memoryOverhead": "1501m"}
 LOCAL = {**FIXED, "spark.task.cpus": "1"}
 SIZED = {
@@ -111,11 +116,14 @@ def test_the_line_for_yarn() -> None:
         " --conf spark.excludeOnFailure.enabled=false"
         " --conf spark.executor.cores=3"
         f" --conf spark.executor.extraJavaOptions={JVM}"
+        " --conf spark.executor.heartbeatInterval=5s"
         " --conf spark.executor.maxNumFailures=1000"
         " --conf spark.executor.memory=512m"
         " --conf spark.executor.memoryOverhead=1501m"
         " --conf spark.locality.wait=0s"
+        " --conf spark.network.timeoutInterval=5s"
         " --conf spark.speculation=false"
+        " --conf spark.storage.blockManagerHeartbeatTimeoutMs=30s"
         " --conf spark.task.cpus=3"
         " --conf spark.task.maxFailures=1000"
         " --conf spark.ui.enabled=false"
