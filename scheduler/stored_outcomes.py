@@ -32,6 +32,8 @@ OUTCOMES_MAX = 1000
 UNTIL = "visible_until"
 """Field of a record: until when it is shown, in seconds since 1970."""
 _END = ("state", "reason", "ended_at")
+_RUN_BY = ("kind", "application")
+"""Fields of the scheduler's node that lead to the logs."""
 _SUBMITTED = ("submitted_at", "host", "user", "logs")
 
 
@@ -51,12 +53,14 @@ def record_end(
     if not hours:
         store.delete(outcome_path(name))
         return
-    state, scheduler = _object(store.get(execution_path(name))), store.get(scheduler_path(name))
+    state = _object(store.get(execution_path(name)))
+    scheduler = _object(store.get(scheduler_path(name)))
     now = calendar()
     known = {
         **{key: state[key] for key in _SUBMITTED if key in state},
         **stored_sizes(store.get(packing_path(name))),
-        "cluster": _object(scheduler).get("cluster"),
+        "cluster": scheduler.get("cluster"),
+        **{key: scheduler[key] for key in _RUN_BY if key in scheduler},
         keys.ENVIRONMENT: _object(stored.get("config")).get(keys.ENVIRONMENT),
         "at": now,
         UNTIL: now + hours * 3600.0,

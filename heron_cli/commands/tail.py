@@ -20,6 +20,7 @@ from heron_engine.scheduler.outcomes import (
     last_numbers_in,
     last_numbers_of,
 )
+from heron_engine.scheduler.stored_outcomes import stored_outcome
 from heron_engine.scheduler.user_folder import Home, has_files
 
 POLL_SECS = 0.2
@@ -132,6 +133,9 @@ def logs_of(target: Target, name: str) -> Callable[[], Sequence[ShownLog]]:
     with target.store_options.store() as store:
         scheduler = store.get(scheduler_path(name)) or {}
         state = (store.get(execution_path(name)) or {}).get("state")
+        ended = {} if scheduler else stored_outcome(store, name)
+    if ended.get("kind") == YARN:
+        scheduler, state = ended, ended.get("state")
     if scheduler.get("kind") == KUBERNETES:
         return _logs_of_pods(scheduler["namespace"], name, _instance_names(target, name))
     if scheduler.get("kind") != YARN:
@@ -140,7 +144,7 @@ def logs_of(target: Target, name: str) -> Callable[[], Sequence[ShownLog]]:
         return lambda: _in_folder(folder, names)
     from heron_engine.scheduler.backends.yarn.logs import instead, listed
 
-    if state in ENDED_STATES:
+    if state in ENDED_STATES or ended:
         raise HeronError(f"{name} has ended ({state}): {instead(scheduler)}")
 
     def find() -> Sequence[ShownLog]:
