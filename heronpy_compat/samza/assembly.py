@@ -22,7 +22,7 @@ from heronpy_compat.samza.job_settings import (
 from heronpy_compat.samza.local_copies import DiskCopy, LocalCopy, MemoryCopy
 from heronpy_compat.samza.side_inputs import SideInput
 from heronpy_compat.samza.stores import KeyValueStore, RestoredEntries, restore
-from heronpy_compat.samza.systems import OLDEST, FileConsumer, SystemConsumer
+from heronpy_compat.samza.systems import OLDEST, UPCOMING, FileConsumer, SystemConsumer
 from heronpy_compat.samza.task_checkpoints import (
     CheckpointManager,
     FileCheckpoints,
@@ -149,6 +149,9 @@ class Assembly:
         self, partition: SystemStreamPartition, settings: StreamSettings, position: int | None
     ) -> Input:
         begin = settings.begin if position is None or settings.resets else position
+        if begin == UPCOMING:
+            # As a number it is part of the next commit: the end moves while no task runs.
+            begin = self.consumers[partition.system].end_of(partition)
         found = Input(partition, settings, begin, taken=begin if isinstance(begin, int) else None)
         if settings.bootstraps:
             self._catch_up(found)

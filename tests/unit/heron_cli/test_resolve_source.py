@@ -95,3 +95,15 @@ def test_properties_of_a_flux_file(tmp_path: Path) -> None:
 def test_a_property_ends_at_the_first_sign() -> None:
     """Java takes = and :, whichever comes first."""
     assert parse_properties(["a=b:c", "d:e=f"]) == {"a": "b:c", "d": "e=f"}
+
+
+def test_lines_go_on_and_characters_are_escaped() -> None:
+    """As java.util.Properties reads them."""
+    lines = [
+        "a = b, \\\n",
+        "    c\n",
+        "# no\\\n",
+        "key\\ with\\=signs value\n",
+        "t=\\t\\u00e4\\\\\n",
+    ]
+    assert parse_properties(lines) == {"a": "b, c", "key with=signs": "value", "t": "\t\u00e4\\"}

@@ -60,6 +60,17 @@ def test_a_bootstrap_stream_is_read_to_its_end_before_all_others(tmp_path: Path)
     assert messages == ["r1", "r2"], "the lines of the first run are committed"
 
 
+def test_an_upcoming_stream_has_its_beginning_in_the_first_commit(tmp_path: Path) -> None:
+    """Messages that come while no task runs are read by the next run."""
+    more = {"systems__files__samza__offset__default": "upcoming"}
+    write_lines(tmp_path, "before")
+    for words, expected_messages in (("before", []), ("before meanwhile", ["meanwhile"])):
+        write_lines(tmp_path, words)
+        with job(reading(tmp_path, **more)) as tester:
+            to_the_end(tester)
+        assert [message for _, _, message in RESULTS] == expected_messages
+
+
 def test_a_stream_of_a_higher_priority_comes_first(tmp_path: Path) -> None:
     write_lines(tmp_path, "a b c")
     write_lines(tmp_path, "u v w", stream="urgent")
