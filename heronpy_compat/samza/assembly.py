@@ -152,16 +152,18 @@ class Assembly:
         if begin == UPCOMING:
             # As a number it is part of the next commit: the end moves while no task runs.
             begin = self.consumers[partition.system].end_of(partition)
-        found = Input(partition, settings, begin, taken=begin if isinstance(begin, int) else None)
+        task_input = Input(
+            partition, settings, begin, taken=begin if isinstance(begin, int) else None
+        )
         if settings.bootstraps:
-            self._catch_up(found)
-        return found
+            self._catch_up(task_input)
+        return task_input
 
-    def _catch_up(self, found: Input) -> None:
-        end = self.consumers[found.partition.system].end_of(found.partition)
-        begin = 0 if found.position == OLDEST else found.position
+    def _catch_up(self, task_input: Input) -> None:
+        end = self.consumers[task_input.partition.system].end_of(task_input.partition)
+        begin = 0 if task_input.position == OLDEST else task_input.position
         if isinstance(begin, int) and begin < end:
-            found.catches_up_to = end
+            task_input.catches_up_to = end
 
     def _side_inputs(self, store: StoreSettings, opened: KeyValueStore, number: int) -> list[Input]:
         inputs = []
