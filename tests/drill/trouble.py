@@ -14,6 +14,8 @@ GONE_SECS = 10.0
 """From the cure until the name leaves `heronpy stats`: the window of failures."""
 LOOKED_AT_SECS = 2.0
 """Interval of the service for a watched topology (options.watched_secs)."""
+REDRAWN_SECS = 2.0
+"""Interval of an open page (heron_tracker.pages.frame.FRESH_SECS), behind the service's look."""
 SCRAPED_SECS = 2.0
 """Prometheus of the drill scrapes each second and evaluates each second."""
 
@@ -31,7 +33,7 @@ class Place(StrEnum):
 LATER_SECS = {
     Place.STATS: 0.0,
     Place.API: LOOKED_AT_SECS,
-    Place.PAGE: LOOKED_AT_SECS,
+    Place.PAGE: LOOKED_AT_SECS + REDRAWN_SECS,
     Place.METRIC: LOOKED_AT_SECS,
     Place.ALERT: LOOKED_AT_SECS + SCRAPED_SECS,
 }
