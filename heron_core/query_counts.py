@@ -1,4 +1,8 @@
-"""What has become of live queries: counted by a topology master since it began."""
+"""What has become of live queries: counted by a topology master since it began, and by each stream
+manager, for the questions about one key that clients send there."""
+
+from collections.abc import Iterable, Mapping
+from typing import Self
 
 from msgspec import Struct, structs
 
@@ -30,6 +34,13 @@ class QueryCounts(Struct):
     timed_out: int = 0
     overloaded: int = 0
     late: int = 0
+
+    def with_those_of(self, others: Iterable[Mapping[str, int]]) -> Self:
+        """The sums with counts by name; names that are not of MEANINGS are ignored."""
+        everyone = [structs.asdict(self), *others]
+        return type(self)(
+            **{name: sum(each.get(name, 0) for each in everyone) for name in MEANINGS}
+        )
 
     def by_name(self) -> dict[str, int]:
         """Those that are not 0."""

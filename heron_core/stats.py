@@ -269,6 +269,8 @@ class StreamManagerStats(Struct, frozen=True, kw_only=True):
     """task id -> milliseconds during which a queue here named it as a cause of back-pressure."""
     dropped: int = 0
     """Deliveries that found a queue full, in mode drop."""
+    live_queries: Mapping[str, int] = field(default_factory=dict)
+    """Outcome -> questions that clients have sent here (query_counts.py)."""
     counters: Mapping[str, Any] = field(default_factory=dict)
     """Other counters and sizes, by name (stream_manager.core)."""
 
@@ -434,8 +436,8 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     master: Mapping[str, int]
     """The master's counters: malformed messages, refused connections, connections that ended."""
     live_queries: Mapping[str, int] = field(default_factory=dict)
-    """Outcome counts since the start of the topology master (query_counts.py); empty without
-    queries."""
+    """Outcome counts of the topology master and of all stream managers, each since its start
+    (query_counts.py); empty without queries."""
     log_levels: tuple[LogLevelStats, ...] = ()
     """Those that differ from the config now."""
     errors: Mapping[int, str]

@@ -36,6 +36,12 @@ class MasterClient:
         self._shared = context is not None
         self._context: zmq.Context[zmq.Socket[bytes]] = context or zmq.Context()
         self._socket: zmq.Socket[bytes] | None = None
+        self._keys: Keys | None = None
+
+    def connected_to(self, address: str) -> "zmq.Socket[bytes]":
+        """A connection to a stream manager of the topology, whose address the master has told."""
+        assert self._keys is not None, "the master has told nothing yet"
+        return connect_dealer(self._context, address, 0, self._keys)
 
     def ask(
         self, command: str, arguments: dict[str, Any] | None = None, wait_secs: float = ANSWER_SECS
@@ -102,7 +108,8 @@ class MasterClient:
             keys = self._store.get(keys_path(self._name))
             if keys is None:
                 return None
-            self._socket = connect_dealer(self._context, location["address"], 0, Keys.stored(keys))
+            self._keys = Keys.stored(keys)
+            self._socket = connect_dealer(self._context, location["address"], 0, self._keys)
         return self._socket
 
     def _check_engine(self, master: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ entries, and what could not be asked is an error that says so.
 """
 
 import json
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
@@ -13,17 +14,20 @@ from msgspec import Struct
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.exit_codes import ExitCode
+from heron_core.records import replace
 from heron_core.state.protocol import ABSENT
 from heron_core.typed_values import OBJECT, typed_text, untyped
+from heron_io.direct_queries import DirectQueries
 from heron_io.master_client import MasterClient, NoAnswer
 from heron_io.state_store.opening import open_store
 from heron_io.user_home import home_path, store_url_in
 
 SECS = 5.0
 SECS_MAX = 60.0
+SECS_MIN = 0.01
 LIMIT = 100
 LIMIT_MAX = 10_000
-"""These four as topology_master.queries has them."""
+"""These five as topology_master.queries has them."""
 REPLY_SECS = 1.0
 """The master answers by the time-out of a question; its reply is on its way for so long at most."""
 
@@ -73,6 +77,12 @@ class WantedState(Struct, frozen=True, kw_only=True):
     prefix: Any = ABSENT
     limit: int = LIMIT
     secs: float = SECS
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the numbers are such as a master takes; its refusal says what is wrong."""
+        is_number = type(self.secs) in (int, float) and type(self.limit) is int
+        return is_number and SECS_MIN <= self.secs <= SECS_MAX and 1 <= self.limit <= LIMIT_MAX
 
     def arguments(self) -> dict[str, Any]:
         """As the master takes them; UsageError for a value that only its own class can make."""
@@ -151,6 +161,7 @@ class StateClient:
         """`state_store`: a URL, as zk://HOST:PORT; None: the files of this user."""
         self._store = open_store(state_store or store_url_in(home_path()))
         self._client = MasterClient(self._store, topology)
+        self._direct = DirectQueries(self._client)
 
     def get(self, name: str, key: Any, default: Any = None, **options: Any) -> Any:
         """What COMPONENT.STATE has for a key, or `default`; options are those of `query`."""
@@ -159,10 +170,23 @@ class StateClient:
 
     def query(self, name: str, **question: Any) -> StateAnswer:
         """The answer to a question: key, map_key, prefix, limit, secs (see WantedState)."""
-        return query_state(self._client.ask, WantedState(name=name, **question))
+        wanted, began = WantedState(name=name, **question), time.monotonic()
+        if (answer := self._directly(wanted)) is not None:
+            return answer
+        left_secs = max(SECS_MIN, wanted.secs - (time.monotonic() - began))
+        return query_state(self._client.ask, replace(wanted, secs=left_secs))
+
+    def _directly(self, wanted: WantedState) -> StateAnswer | None:
+        """The answer of the one instance that has the key; None: the master is to be asked."""
+        if wanted.key is ABSENT or wanted.prefix is not ABSENT or not wanted.is_valid:
+            return None
+        texts = wanted.arguments()
+        rows = self._direct.ask(wanted.name, texts["key"], texts.get("map_key", ""), wanted.secs)
+        return None if rows is None else StateAnswer(wanted.name, tuple(rows))
 
     def close(self) -> None:
         """Let the connections go."""
+        self._direct.close()
         self._client.close()
         self._store.close()
 

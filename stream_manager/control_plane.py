@@ -16,6 +16,7 @@ from heron_engine.stream_manager import events
 from heron_engine.stream_manager.ack_results import AckResults
 from heron_engine.stream_manager.acks import Trees
 from heron_engine.stream_manager.backpressure import BackPressure
+from heron_engine.stream_manager.client_queries import ClientQueries
 from heron_engine.stream_manager.container_state import ContainerState
 from heron_engine.stream_manager.data_plane import DataPlane
 from heron_engine.stream_manager.flow_control import FlowControl
@@ -64,12 +65,14 @@ class ControlPlane:
         results: AckResults,
         gates: Gates | None,
         watermarks: Watermarks,
+        queries: ClientQueries,
         identity: messages.RegisterStreamManager,
     ) -> None:
         self.identity = identity
         self.plans = PlanUpdate(state, data, flow, results, gates)
         self._gates = gates
         self._watermarks = watermarks
+        self._queries = queries
         self._state = state
         self._pressure = pressure
         self._levels_until: list[tuple[SetLevel, float]] = []
@@ -129,6 +132,9 @@ class ControlPlane:
             case messages.CheckpointStored(task, number):
                 aligned_ms = 0 if self._gates is None else self._gates.aligned_ms(task, number)
                 out.append(events.ToMaster(replace(message, aligned_ms=aligned_ms)))
+            case messages.StateAnswered():
+                if not self._queries.take(message, out):
+                    out.append(events.ToMaster(message))
             case (
                 messages.SpoutFinished()
                 | messages.InstanceFailed()
@@ -139,7 +145,6 @@ class ControlPlane:
                 | messages.FailsDeferred()
                 | messages.TraceReport()
                 | messages.TuplesSampled()
-                | messages.StateAnswered()
             ):
                 out.append(events.ToMaster(message))
 
@@ -197,6 +202,7 @@ class ControlPlane:
             self._report(out)
         self._data.lost(gone, out)
         self._pressure.seen(task, state.now)
+        self._queries.replaced(task, out)
         # Before the plan, which allows emits. The predecessor may have paused the instance for a
         # cause that no longer exists.
         state.send_control(task, messages.Pause(self._pressure.is_paused(task)), out)
@@ -423,6 +429,7 @@ class ControlPlane:
             "peer_bytes": {each: queue.waiting_bytes for each, queue in state.peers.items()},
             "causes": sorted(self._pressure.named_by(state.container)),
             "caused_ms": self._pressure.caused_ms(state.now),
+            "live_queries": self._queries.counts.by_name(),
         }
 
     def _waiting_bytes(self) -> dict[int, int]:

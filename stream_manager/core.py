@@ -10,6 +10,7 @@ events:
     watermarks      event times, to all readers of the sending task
     flow_control    queues, causes of back-pressure, pauses; recorded in backpressure
     ack_results     notifications of spouts about their roots; the trees are in acks
+    client_queries  questions of clients about keys of states here
     control_plane   registration, heartbeats, probes; plan_update takes physical plans
     container_state the shared state
 
@@ -27,6 +28,7 @@ from heron_core.wire import messages
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.ack_results import AckResults
 from heron_engine.stream_manager.backpressure import BackPressure
+from heron_engine.stream_manager.client_queries import ClientQueries
 from heron_engine.stream_manager.container_state import ContainerState
 from heron_engine.stream_manager.control_plane import ControlPlane
 from heron_engine.stream_manager.data_plane import DataPlane
@@ -62,9 +64,10 @@ class StreamManager:
         to_instance = (self._flow if self._gates is None else self._gates).to_instance
         self._watermarks = Watermarks(self.state, self._flow, to_instance)
         self._data = DataPlane(self.state, self._flow, self._results, self._gates, self._watermarks)
+        self._queries = ClientQueries(self.state)
         self._control = ControlPlane(
             self.state, self._pressure, self._flow, self._data, self._results, self._gates,
-            self._watermarks, identity,
+            self._watermarks, self._queries, identity,
         )  # fmt: skip
         self._links = PeerLinks(self.state, self._flow, self._control.plans.peers_replaced)
         self._malformed_log_at = 0.0
@@ -99,9 +102,9 @@ class StreamManager:
                 if not is_superseded and task not in self.state.previous:
                     self._control.from_instance(event, out)
             case events.FromMaster(message):
-                if not isinstance(message, FROM_MASTER):
-                    raise ProtocolError(f"not of a topology master: {message!r:.100}")
-                self._control.from_master(message, out)
+                self._from_master(message, out)
+            case events.FromClient(client, message):
+                self._from_client(client, message, out)
             case events.StreamManagerMalformed(reason):
                 self._malformed(reason, out)
             case events.StreamManagerOtherEngine(task, incarnation, reason):
@@ -118,9 +121,20 @@ class StreamManager:
                 self._results.rotate()
                 self._flow.sweep_waiting()
                 self._control.timer(out)
+                self._queries.expire(out)
                 self._links.probe(out)
             case _:
                 assert_never(event)
+
+    def _from_master(self, message: object, out: Out) -> None:
+        if not isinstance(message, FROM_MASTER):
+            raise ProtocolError(f"not of a topology master: {message!r:.100}")
+        self._control.from_master(message, out)
+
+    def _from_client(self, client: bytes, message: object, out: Out) -> None:
+        if not isinstance(message, messages.StateQuestion):
+            raise ProtocolError(f"not of a client: {message!r:.100}")
+        self._queries.ask(client, message, out)
 
     def _is_superseded(self, task: int, incarnation: int, out: Out) -> bool:
         """Whether the message comes from a replaced process, which must end.
@@ -190,5 +204,6 @@ class StreamManager:
         self._results.validate()
         self._control.validate()
         self._watermarks.validate()
+        self._queries.validate()
         if self._gates is not None:
             self._gates.validate()

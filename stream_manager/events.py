@@ -15,6 +15,7 @@ from heron_core.wire.messages import (
     LogLevels,
     RunShell,
     ShellRan,
+    StateAnswered,
     ToInstance,
 )
 
@@ -44,6 +45,13 @@ class FromInstanceControl(Struct, frozen=True):
 class FromMaster(Struct, frozen=True):
     """A control message of the topology master."""
 
+    message: object
+
+
+class FromClient(Struct, frozen=True):
+    """A message of a client, over the connection `client`."""
+
+    client: bytes
     message: object
 
 
@@ -102,6 +110,7 @@ class InputTaken(Struct, frozen=True):
 ControlEvent = (
     FromInstanceControl
     | FromMaster
+    | FromClient
     | StreamManagerMalformed
     | StreamManagerOtherEngine
     | MasterConnected
@@ -157,6 +166,13 @@ class ToMaster(Struct, frozen=True):
     message: FromStreamManager
 
 
+class ToClient(Struct, frozen=True):
+    """Answer a client, if its connection still exists."""
+
+    client: bytes
+    message: StateAnswered
+
+
 class ConnectPeers(Struct, frozen=True):
     """These are the peers' addresses now (container -> address); drop other connections."""
 
@@ -203,6 +219,7 @@ Instruction = (
     | ToPeer
     | ToLocalControl
     | ToMaster
+    | ToClient
     | ConnectPeers
     | ApplyPacking
     | StartShell

@@ -133,6 +133,7 @@ class StreamManagerServer:
             events.ToLocal: self._to_local,
             events.ToLocalControl: self._to_local_control,
             events.ToMaster: self._to_master,
+            events.ToClient: self._to_client,
             events.ConnectPeers: self._connect_peers,
             events.ApplyPacking: self._apply_packing,
             events.StartShell: lambda each: self._shell.start(each.request),
@@ -204,9 +205,7 @@ class StreamManagerServer:
             self._take_local()
         if self._peers_in in ready:
             for message in drain(self._peers_in, DRAIN_MESSAGES):
-                frames = message[1:]
-                self._network.from_peer(frames)
-                self.handle(events.FromPeer(frames))
+                self._from_peer_or_client(message)
         for said in self._master.received(ready, time.monotonic()):
             self._from_master(said)
         for container, (_, peer) in list(self._peers.items()):
@@ -214,6 +213,18 @@ class StreamManagerServer:
                 self.handle(events.PeerWritable(container))
         self.handle(events.InputTaken())
         self._watch_blocked()
+
+    def _from_peer_or_client(self, message: list[bytes]) -> None:
+        """A message of a client has an empty frame where one of a peer has its link frame."""
+        sender, *frames = message
+        if not frames or frames[0]:
+            self._network.from_peer(frames)
+            self.handle(events.FromPeer(frames))
+            return
+        try:
+            self.handle(events.FromClient(sender, message_codec.decode(b"".join(frames))))
+        except ProtocolError as error:
+            self.handle(events.StreamManagerMalformed(str(error)))
 
     def _take_local(self) -> None:
         left = DRAIN_MESSAGES
@@ -306,6 +317,10 @@ class StreamManagerServer:
             except zmq.Again:
                 pass
         refused[send.container] = refused.get(send.container) or send.number
+
+    def _to_client(self, each: events.ToClient) -> None:
+        """ZeroMQ drops an answer whose connection has ended: its client does not wait any more."""
+        send_now(self._peers_in, [each.client, b"", message_codec.encode(each.message)])
 
     def _watch_blocked(self) -> None:
         """Poll exactly the peers with waiting messages for writability."""

@@ -14,6 +14,7 @@ from heron_core.wire.messages import Command, Json, Reply
 from heron_engine.topology_master import events
 from heron_engine.topology_master.lifecycle import Lifecycle
 from heron_engine.topology_master.log_levels import LogLevelTable
+from heron_engine.topology_master.queries import query_route
 from heron_engine.topology_master.samples import Samples
 from heron_engine.topology_master.shell_runs import ShellRuns
 
@@ -59,6 +60,7 @@ class Commands:
             "sampled": self._sampled,
             "run": self._run,
             "ran": self._ran,
+            "query_route": self._query_route,
         }
 
     def answer(self, command: Command, now: float, out: Out) -> Reply:
@@ -175,6 +177,16 @@ class Commands:
 
     def _ran(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         return self._shell_runs.found(arguments)
+
+    def _query_route(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        """Where a client asks about one key of COMPONENT.STATE; HeronError where it has to ask
+        here."""
+        life = self._life
+        registered = life.members.registered
+        addresses = {each: registered[each].registration.address for each in registered}
+        name = str(arguments.get("name", ""))
+        route = query_route(life.topology, life.plan.packing, name, addresses)
+        return {**route, "epoch": life.plan.epoch}
 
     def _cancel(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         reason = str(arguments.get("reason", "it was cancelled"))

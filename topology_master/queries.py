@@ -240,6 +240,30 @@ def refused(error: HeronError) -> Reply:
     return Reply(True, {"outcome": outcome, "reason": str(error)})
 
 
+def query_route(
+    topology: TopologySpec, packing: PackingPlan, name: str, addresses: Mapping[int, str]
+) -> Json:
+    """What a client needs to find the task that owns a key of COMPONENT.STATE; HeronError if a
+    key is not at one task. `addresses`: of the registered stream managers, by container."""
+    component, state = _named(topology, name)
+    if state == PUT or not component.is_divided_by_key:
+        raise HeronError(f"{name}: a key may be at any task of {component.name}")
+    tasks = packing.tasks_of.get(component.name, ())
+    return {
+        "component": component.name,
+        "state": state,
+        "fields": _key_fields(component),
+        "tasks": [
+            [task, _instance(packing, task), addresses.get(packing.container_of[task], "")]
+            for task in tasks
+        ],
+    }
+
+
+def _key_fields(component: ComponentSpec) -> tuple[str, ...]:
+    return next((each.grouping.fields for each in component.inputs if each.grouping.fields), ())
+
+
 class _Asked:
     """The arguments of a question, checked."""
 
@@ -281,9 +305,8 @@ def _key_given(component: ComponentSpec, state: str, given: Any) -> Any:
     """A key in the form used by states; HeronError for wrong fields."""
     if state == PUT:
         return tuple(given) if isinstance(given, list) else given
-    fields = next((each.grouping.fields for each in component.inputs if each.grouping.fields), ())
     try:
-        return CurrentKey(component.name, fields).given(given)
+        return CurrentKey(component.name, _key_fields(component)).given(given)
     except StateError as error:
         raise HeronError(str(error)) from None
 

@@ -19,6 +19,7 @@ from heron_core.wire.field_types import Whole as Whole
 from heron_core.wire.query_messages import QueryOutcome as QueryOutcome
 from heron_core.wire.query_messages import QueryState as QueryState
 from heron_core.wire.query_messages import StateAnswered as StateAnswered
+from heron_core.wire.query_messages import StateQuestion as StateQuestion
 from heron_core.wire.shell_messages import RunShell as RunShell
 from heron_core.wire.shell_messages import ShellRan as ShellRan
 
@@ -491,6 +492,7 @@ Message = (
     | FromStreamManager
     | ToStreamManager
     | BackPressureCause
+    | StateQuestion
     | Command
     | Reply
 )

@@ -23,6 +23,22 @@ class QueryState(Struct, frozen=True, array_like=True, tag=True):
     prefix: str = ""
 
 
+class StateQuestion(Struct, frozen=True, array_like=True, tag=True):
+    """From a client to the stream manager of the task that owns a key: what does a state have for
+    the key now? `key` and `map_key` are JSON as in QueryState. The answer is a StateAnswered with
+    the same `query`, a number of the client's."""
+
+    query: Whole
+    epoch: Whole
+    """Of the plan by which the client has found the task."""
+    task: Whole
+    state: str
+    key: str
+    map_key: str = ""
+    wait_ms: Whole = 0
+    """Time-out, from the arrival at the stream manager on."""
+
+
 class QueryOutcome(Enum):
     """Outcome of the question to one instance."""
 

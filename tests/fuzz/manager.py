@@ -4,6 +4,7 @@ Around the core stands what stream_manager/server.py does with bytes and with in
 """
 
 from array import array
+from functools import partial
 from itertools import count
 from random import Random
 from typing import Any
@@ -80,7 +81,7 @@ def _beginning(mode: str) -> list[Any]:
 def _step(rng: Random) -> Any:
     task = some(rng, (*LOCAL, rng.randrange(10)))
     incarnation = some(rng, (100 + task, 100 + task, 7))
-    match rng.randrange(10):
+    match rng.randrange(11):
         case 0 | 1 | 2:
             frames = mutated_frames(rng, some(rng, some(rng, world.kinds_to_managers())))
             if frames and len(frames[0]) == 24 and rng.randrange(2):
@@ -97,6 +98,8 @@ def _step(rng: Random) -> Any:
             return ("timer", some(rng, (0.1, 1.0, 1.1, 6.0)))
         case 8:
             return ("full", rng.randrange(2) == 0)
+        case 9:
+            return ("client", some(rng, (b"a", b"b")), _message(rng, messages.StateQuestion))
         case _:
             return some(rng, (("writable",), ("connected",), ("replaced",)))
 
@@ -118,6 +121,9 @@ def _message(rng: Random, expected: Any) -> bytes:
     """Mostly of a class that is expected there."""
     options = world.messages_of(expected) if rng.randrange(8) else world.control_messages()
     return mutated_message(rng, message_codec.encode(some(rng, options)))
+
+
+_OF_THE_MASTER = {"connected": events.MasterConnected(), "replaced": events.MasterReplaced()}
 
 
 class Fake:
@@ -170,7 +176,7 @@ class Fake:
                 case events.ToLocalControl(task, incarnation, message):
                     parse_hello(ConnectionName(CONTROL, task, incarnation).hello)
                     message_codec.decode(message_codec.encode(message))
-                case events.ToMaster(message):
+                case events.ToMaster(message) | events.ToClient(_, message):
                     message_codec.decode(message_codec.encode(message))
         if refused:
             self._handle(events.PeerBlocked(2, next(filter(None, refused), 0)))
@@ -204,6 +210,8 @@ class Fake:
                 )
             case "master", data:
                 self._decoded(data, events.FromMaster)
+            case "client", client, data:
+                self._decoded(data, partial(events.FromClient, client))
             case "timer", secs:
                 self.now += secs
                 self.handle(events.StreamManagerTimer())
@@ -212,10 +220,8 @@ class Fake:
             case ("writable",):
                 if 2 in self.core.blocked_peers():
                     self.handle(events.PeerWritable(2))
-            case ("connected",):
-                self.handle(events.MasterConnected())
-            case ("replaced",):
-                self.handle(events.MasterReplaced())
+            case (word,):
+                self.handle(_OF_THE_MASTER[word])
 
     def _decoded(self, data: bytes, event: Any) -> None:
         try:

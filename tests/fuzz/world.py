@@ -341,6 +341,9 @@ def control_messages() -> tuple[messages.Message, ...]:
         messages.TraceReport(SPLIT, {"calendar_secs": 1.0, "executions": [
             [SPOUT << 44 | 1, SPOUT, 1.0, 1.0, 2.0, 1.0, 1, "executed"]]}),
         messages.SampleTuples(1, (SPOUT, SPLIT), "default", 3, 10),
+        messages.StateQuestion(1, EPOCH, SPLIT, "count", '"k"', "", 2000),
+        messages.QueryState(1, (SPLIT,), "count", 1, 1000, '"k"'),
+        messages.StateAnswered(SPLIT, 1, messages.QueryOutcome.ANSWERED, "", ((b"k", "{}"),)),
         messages.TuplesSampled(SPLIT, 1, {"tuples": [{"word": "x"}]}),
         messages.RunShell(1, "true", 10, 1000),
         messages.ShellRan(1, 1, "host", 0, "said"),

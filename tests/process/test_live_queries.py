@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from heron_io.master_client import MasterClient
 from heron_io.saved_states import open_saved
 from heron_io.state_queries import NoSuchState, StateClient, StateUnavailable
 from heron_io.state_store.opening import open_store
@@ -66,6 +67,7 @@ def test_a_running_topology_is_asked_for_its_states(place: Place, backend: str) 
         running.until(lambda: len(counts(states)) == KEYS, "all keys are counted")
         by_the_command(place)
         by_http(place)
+        by_the_stream_manager(place, running, states)
         shown = place.heronpy("stats", NAME).succeeded().out
         assert re.search(r"live queries: \d[\d,]*, \d[\d,]* answered", shown), shown
         before = counts(states)
@@ -120,6 +122,22 @@ def by_the_command(place: Place) -> None:
         wrong = place.heronpy("query", NAME, name, "--scan")
         assert wrong.code == WRONG
         assert wrong.errors[0].startswith(f"heronpy: {reason}")
+
+
+def by_the_stream_manager(place: Place, running: Running, states: StateClient) -> None:
+    """A key's owner is asked without the master, whose numbers include these questions."""
+    with open_store(store_url_in(str(place.home))) as store, MasterClient(store, NAME) as master:
+        before = master.stats().live_queries["answered"]
+        assert all(states.get("count.count", key) > 0 for key in range(KEYS))
+        assert states.get("count.count", "nothing", default=-1) == -1
+        running.until(
+            lambda: master.stats().live_queries["answered"] >= before + KEYS + 1,
+            "all are counted",
+        )
+        managers = master.stats().stream_managers.values()
+    direct = [each.live_queries["answered"] for each in managers]
+    assert len(direct) == 2
+    assert sum(direct) > KEYS / 2, direct  # a busy machine may leave some to the master
 
 
 def by_http(place: Place) -> None:

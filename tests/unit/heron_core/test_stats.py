@@ -126,7 +126,7 @@ JSON: dict[str, Any] = {
         "waiting_bytes": {4: 10}, "waiting_tuples": {4: 3}, "waiting_secs": {4: 0.25},
         "task_bytes_in": {}, "task_bytes_out": {}, "peer_bytes_in": {}, "peer_bytes_out": {},
         "caused_ms": {},
-        "dropped": 2, "forwarded": 5,
+        "dropped": 2, "live_queries": {}, "forwarded": 5,
     }},
     "version": "0.1.0", "master": {"malformed": 0}, "live_queries": {},
     "log_levels": [],

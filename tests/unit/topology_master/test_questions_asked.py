@@ -28,7 +28,8 @@ from tests.unit.topology_master.test_trace_export import RESOURCE
 
 ASKER = b"asker"
 BY_WORD = InputSpec("lines", "default", GroupingSpec(GroupingKind.FIELDS, ("word",)))
-BY_BOTH = InputSpec("lines", "default", GroupingSpec(GroupingKind.FIELDS, ("word", "day")))
+BOTH = ("word", "day")
+BY_BOTH = InputSpec("lines", "default", GroupingSpec(GroupingKind.FIELDS, BOTH))
 ANYHOW = InputSpec("lines", "default", GroupingSpec(GroupingKind.SHUFFLE))
 TOPOLOGY = TopologySpec(
     "words",
@@ -292,3 +293,19 @@ def test_each_arrow_of_the_drawing_is_taken() -> None:
         test_keys_that_have_moved_are_asked_again(Asked())
         test_a_question_ends_by_its_deadline_and_names_who_was_silent(Asked())
     assert seen == arrows(QUESTION)
+
+
+def test_a_client_is_told_where_keys_are() -> None:
+    addresses = {1: "tcp://one"}
+    route = queries.query_route(TOPOLOGY, PACKING, "days.seen", addresses)
+    assert (route["component"], route["state"], route["fields"]) == ("days", "seen", BOTH)
+    assert route["tasks"] == [
+        [task, f"days[{index}]", addresses.get(PACKING.container_of[task], "")]
+        for index, task in enumerate(DAYS)
+    ]
+
+
+@pytest.mark.parametrize("name", ["count", "count.all.x", "lines.x", "nothing.x"])
+def test_a_key_that_may_be_anywhere_has_no_route(name: str) -> None:
+    with pytest.raises(HeronError):
+        queries.query_route(TOPOLOGY, PACKING, name, {})

@@ -1,0 +1,128 @@
+"""Questions about one key of a state, sent to the stream manager of the task that owns the key.
+
+The topology master tells once which tasks a component has, and by which fields its keys are
+divided. Only answers come this way. A question without an answer (the plan is another one, the
+instance is absent, an error, no answer in time) is to be put to the master, which waits, and has
+the text of the error. The route is then forgotten, and asked for again.
+"""
+
+import time
+from typing import Any
+
+import zmq
+from msgspec import Struct
+
+from heron_core.errors import HeronError, ProtocolError
+from heron_core.state.current_key import CurrentKey
+from heron_core.state.keys import owner
+from heron_core.typed_values import typed_text, value_in
+from heron_core.wire import message_codec
+from heron_core.wire.messages import QueryOutcome, StateAnswered, StateQuestion
+from heron_io.master_client import MasterClient
+
+COMMAND = "query_route"
+WAIT_SECS = 1.0
+"""Longest wait for an answer: an instance amid a long call, or gone. The master then waits for the
+rest of the time, and names the instance."""
+RETRY_SECS = 10.0
+"""Time until the master is asked again for a route that it has refused: a component whose keys may
+be at any task, or a master without the command."""
+NAMES_MAX = 1000
+"""Routes in memory; a client asks for a handful of states. All are forgotten at more."""
+KEY_CHARACTERS_MAX = 64 * 1024
+"""As topology_master.queries has it."""
+
+Row = tuple[int, str, str]
+"""(task, instance, JSON of key and value)"""
+
+
+class Route(Struct, frozen=True):
+    """Where the keys of a state are."""
+
+    component: str
+    state: str
+    fields: tuple[str, ...]
+    epoch: int
+    tasks: tuple[tuple[int, str, str], ...]
+    """(task, instance, address of its stream manager; empty: not registered)"""
+
+
+class DirectQueries:
+    """For one topology, and one thread at a time."""
+
+    def __init__(self, master: MasterClient) -> None:
+        self._master = master
+        self._routes: dict[str, Route] = {}
+        self._refused_until: dict[str, float] = {}
+        self._sockets: dict[str, zmq.Socket[bytes]] = {}
+        self._number = 0
+
+    def ask(self, name: str, key: str, map_key: str, secs: float) -> list[Row] | None:
+        """The entries for a key of COMPONENT.STATE, none or one; None: ask the master. `key` and
+        `map_key` are JSON (heron_core/typed_values.py)."""
+        deadline = time.monotonic() + min(secs, WAIT_SECS)
+        try:
+            route = self._route(name)
+            if route is None or not route.tasks or len(key) > KEY_CHARACTERS_MAX:
+                return None
+            given = CurrentKey(route.component, route.fields).given(value_in(key))
+            task, instance, address = route.tasks[owner(given, len(route.tasks))]
+            self._number += 1
+            wait_ms = max(1, int((deadline - time.monotonic()) * 1000))
+            question = StateQuestion(
+                self._number, route.epoch, task, route.state, typed_text(given), map_key, wait_ms
+            )
+            answer = self._exchange(address, question, deadline) if address else None
+        except (HeronError, ValueError, RecursionError):  # the master has the text of the error
+            answer = None
+        if answer is None or answer.outcome is not QueryOutcome.ANSWERED:
+            self._routes.pop(name, None)
+            return None
+        return [(answer.task, instance, text) for _, text in answer.entries]
+
+    def _route(self, name: str) -> Route | None:
+        """As the master told it last; HeronError if there is no master."""
+        route = self._routes.get(name)
+        if route is not None or time.monotonic() < self._refused_until.get(name, 0.0):
+            return route
+        if len(self._refused_until) + len(self._routes) >= NAMES_MAX:
+            self._routes.clear()
+            self._refused_until.clear()
+        try:
+            found = _route_in(self._master.ask(COMMAND, {"name": name}))
+        except HeronError:
+            self._refused_until[name] = time.monotonic() + RETRY_SECS
+            raise
+        self._routes[name] = found
+        return found
+
+    def _exchange(
+        self, address: str, question: StateQuestion, deadline: float
+    ) -> StateAnswered | None:
+        """None without an answer in time: the connection is closed, with its late answer."""
+        dealer = self._sockets.get(address)
+        if dealer is None:
+            dealer = self._sockets[address] = self._master.connected_to(address)
+        dealer.send_multipart((b"", message_codec.encode(question)))
+        while dealer.poll(max(0, int((deadline - time.monotonic()) * 1000))):
+            answer = message_codec.decode(dealer.recv_multipart()[-1])
+            if isinstance(answer, StateAnswered) and answer.query == question.query:
+                return answer
+        self._sockets.pop(address).close(linger=0)
+        return None
+
+    def close(self) -> None:
+        """Let the connections go."""
+        for dealer in self._sockets.values():
+            dealer.close(linger=0)
+        self._sockets.clear()
+
+
+def _route_in(data: dict[str, Any]) -> Route:
+    """ProtocolError if a master says something else."""
+    try:
+        tasks = tuple((int(task), str(name), str(at)) for task, name, at in data["tasks"])
+        fields = tuple(map(str, data["fields"]))
+        return Route(str(data["component"]), str(data["state"]), fields, data["epoch"], tasks)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ProtocolError(f"not the route of a query: {error!r:.100}") from None
