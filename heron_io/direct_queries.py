@@ -1,9 +1,9 @@
 """Questions about one key of a state, sent to the stream manager of the task that owns the key.
 
-The topology master tells once which tasks a component has, and by which fields its keys are
-divided. Only answers come this way. A question without an answer (the plan is another one, the
-instance is absent, an error, no answer in time) is to be put to the master, which waits, and has
-the text of the error. The route is then forgotten, and asked for again.
+The topology master tells once the tasks of a component and the fields that divide its keys. Only
+answers come this way. A question without an answer (another plan, an absent instance, an error, no
+answer in time) is for the master, which waits, and has the text of the error. The route is then
+forgotten, and the next question asks the master for the route again.
 """
 
 import time
@@ -22,11 +22,11 @@ from heron_io.master_client import MasterClient
 
 COMMAND = "query_route"
 WAIT_SECS = 1.0
-"""Longest wait for an answer: an instance amid a long call, or gone. The master then waits for the
-rest of the time, and names the instance."""
+"""Longest wait for an answer: the instance may be amid a long call, or absent. The master then
+waits for the rest of the time, and names the instance."""
 RETRY_SECS = 10.0
-"""Time until the master is asked again for a route that it has refused: a component whose keys may
-be at any task, or a master without the command."""
+"""Time until the next request for a route that the master has refused: keys may be at any task of
+the component, or an older master does not have the command."""
 NAMES_MAX = 1000
 """Routes in memory; a client asks for a handful of states. All are forgotten at more."""
 KEY_CHARACTERS_MAX = 64 * 1024
@@ -36,7 +36,7 @@ Row = tuple[int, str, str]
 """(task, instance, JSON of key and value)"""
 
 
-class Route(Struct, frozen=True):
+class QueryRoute(Struct, frozen=True):
     """Where the keys of a state are."""
 
     component: str
@@ -52,13 +52,13 @@ class DirectQueries:
 
     def __init__(self, master: MasterClient) -> None:
         self._master = master
-        self._routes: dict[str, Route] = {}
+        self._routes: dict[str, QueryRoute] = {}
         self._refused_until: dict[str, float] = {}
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
         self._number = 0
 
     def ask(self, name: str, key: str, map_key: str, secs: float) -> list[Row] | None:
-        """The entries for a key of COMPONENT.STATE, none or one; None: ask the master. `key` and
+        """The entry for a key of COMPONENT.STATE, if present; None: ask the master. `key` and
         `map_key` are JSON (heron_core/typed_values.py)."""
         deadline = time.monotonic() + min(secs, WAIT_SECS)
         try:
@@ -80,8 +80,8 @@ class DirectQueries:
             return None
         return [(answer.task, instance, text) for _, text in answer.entries]
 
-    def _route(self, name: str) -> Route | None:
-        """As the master told it last; HeronError if there is no master."""
+    def _route(self, name: str) -> QueryRoute | None:
+        """The newest route of the master; None after a refusal, HeronError without a master."""
         route = self._routes.get(name)
         if route is not None or time.monotonic() < self._refused_until.get(name, 0.0):
             return route
@@ -89,12 +89,12 @@ class DirectQueries:
             self._routes.clear()
             self._refused_until.clear()
         try:
-            found = _route_in(self._master.ask(COMMAND, {"name": name}))
+            route = _query_route_in(self._master.ask(COMMAND, {"name": name}))
         except HeronError:
             self._refused_until[name] = time.monotonic() + RETRY_SECS
             raise
-        self._routes[name] = found
-        return found
+        self._routes[name] = route
+        return route
 
     def _exchange(
         self, address: str, question: StateQuestion, deadline: float
@@ -118,11 +118,11 @@ class DirectQueries:
         self._sockets.clear()
 
 
-def _route_in(data: dict[str, Any]) -> Route:
-    """ProtocolError if a master says something else."""
+def _query_route_in(data: dict[str, Any]) -> QueryRoute:
+    """The master's answer as a route; ProtocolError for another answer."""
     try:
         tasks = tuple((int(task), str(name), str(at)) for task, name, at in data["tasks"])
         fields = tuple(map(str, data["fields"]))
-        return Route(str(data["component"]), str(data["state"]), fields, data["epoch"], tasks)
+        return QueryRoute(str(data["component"]), str(data["state"]), fields, data["epoch"], tasks)
     except (KeyError, TypeError, ValueError) as error:
         raise ProtocolError(f"not the route of a query: {error!r:.100}") from None

@@ -1,13 +1,13 @@
-"""Questions of clients about one key of a state, which the topology master does not see.
+"""Questions of clients about one key of a state, without the topology master.
 
-A client asks the master once for the tasks of a component and for the addresses of their stream
-managers, and then sends each question to the stream manager of the task that owns the key: two
-processes and one encryption less on the way, in each direction.
+A client asks the master once for the tasks of a component and the addresses of the stream managers,
+and then sends each question to the stream manager of the task that owns the key. The way is shorter
+by one process in each direction.
 
-A question ends once: with the answer of its instance, at its deadline, or when its instance is
-replaced or removed. Any outcome other than ANSWERED makes the client ask the master, which has the
-texts of errors and the rules for waiting. For these outcomes a stream manager says RESTARTING, as
-for an instance that is absent.
+A question ends once: by the answer of the instance, at the deadline, or when the instance is
+replaced or removed. After any outcome other than ANSWERED the client asks the master; rules for
+waiting and texts of errors are there. In all these cases a stream manager answers RESTARTING, as
+for an absent instance.
 """
 
 from msgspec import Struct
@@ -21,9 +21,10 @@ from heron_engine.stream_manager.container_state import ContainerState
 Out = list[events.Instruction]
 
 NUMBERS_FROM = 1 << 48
-"""First number of these questions. The master's questions to the same instances count from 1."""
+"""First number of clients' questions. The master's questions to the same instances count from 1."""
 QUESTIONS_MAX = 64
-"""In flight at a time, as the master has it: an answer has up to ANSWER_BYTES_MAX."""
+"""In flight at a time, with the reason of the master's limit: an answer has up to
+ANSWER_BYTES_MAX."""
 ANSWER_BYTES_MAX = 1 << 20
 WAIT_MS_MAX = 60_000
 """The longest time-out of any query."""
@@ -41,7 +42,7 @@ _COUNTED = {
 """Outcome -> its count of QueryCounts."""
 
 
-class _Question(Struct, frozen=True):
+class _ClientQuestion(Struct, frozen=True):
     client: bytes
     query: int
     """The client's number."""
@@ -54,15 +55,15 @@ class ClientQueries:
 
     def __init__(self, state: ContainerState) -> None:
         self._state = state
-        self._open: dict[int, _Question] = {}
+        self._open: dict[int, _ClientQuestion] = {}
         self._number = NUMBERS_FROM
         self.counts = QueryCounts()
-        """Since the process began; the master adds those of all stream managers to its own."""
+        """Since the process began; the master adds the counts of all stream managers to its own."""
 
     def ask(self, client: bytes, asked: StateQuestion, out: Out) -> None:
         """Pass a question on to its instance, or refuse it."""
         state = self._state
-        question = _Question(
+        question = _ClientQuestion(
             client, asked.query, asked.task, state.now + min(asked.wait_ms, WAIT_MS_MAX) / 1000
         )
         if len(self._open) >= QUESTIONS_MAX:
@@ -79,7 +80,7 @@ class ClientQueries:
         else:
             self._pass_on(question, asked, out)
 
-    def _pass_on(self, question: _Question, asked: StateQuestion, out: Out) -> None:
+    def _pass_on(self, question: _ClientQuestion, asked: StateQuestion, out: Out) -> None:
         self._number += 1
         self._open[self._number] = question
         query = QueryState(
@@ -102,13 +103,13 @@ class ClientQueries:
         return True
 
     def replaced(self, task: int, out: Out) -> None:
-        """The process that was asked is gone."""
+        """End the questions to the previous process of a task."""
         for number, question in list(self._open.items()):
             if question.task == task:
                 self._end(number, "restarting", f"task {task} is replaced", out)
 
     def expire(self, out: Out) -> None:
-        """End the questions whose time is over, and those of tasks that are no longer here."""
+        """End the questions behind their deadline, and the questions to removed tasks."""
         for number, question in list(self._open.items()):
             if question.task not in self._state.queues:
                 self._end(number, "moved", f"task {question.task} has moved", out)
@@ -122,7 +123,7 @@ class ClientQueries:
     def _count(self, name: str) -> None:
         setattr(self.counts, name, getattr(self.counts, name) + 1)
 
-    def _reply(self, question: _Question, reason: str, out: Out) -> None:
+    def _reply(self, question: _ClientQuestion, reason: str, out: Out) -> None:
         answer = StateAnswered(question.task, question.query, QueryOutcome.RESTARTING, reason)
         out.append(events.ToClient(question.client, answer))
 

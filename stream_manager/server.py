@@ -111,18 +111,17 @@ class StreamManagerServer:
         self._log_levels = ProcessLevels(STREAM_MANAGERS)
         self._rests = TurnRests(options.rest_secs)
         self._poller = zmq.Poller()
-        known = KnownMaster(arguments.socket_path)
         self._master = MasterLink(
             self._context,
             self._poller,
             arguments.keys,
             register.incarnation,
-            MasterLookup(arguments.store_url, topology.name, known),
+            MasterLookup(arguments.store_url, topology.name, KnownMaster(arguments.socket_path)),
         )
-        for receiver in (self._local.fileno(), self._peers_in, *self._authenticator.sockets):
+        receivers = (self._local.fileno(), self._peers_in, supervisor.lifeline)
+        for receiver in (*receivers, *self._authenticator.sockets):
             self._poller.register(receiver, zmq.POLLIN)
         self._supervisor = supervisor
-        self._poller.register(supervisor.lifeline, zmq.POLLIN)
         self._watched: set[int] = set()
         self._connected: list[int] = []
         """Peers with a new connection that the core has not been notified of."""

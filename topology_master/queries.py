@@ -243,8 +243,8 @@ def refused(error: HeronError) -> Reply:
 def query_route(
     topology: TopologySpec, packing: PackingPlan, name: str, addresses: Mapping[int, str]
 ) -> Json:
-    """What a client needs to find the task that owns a key of COMPONENT.STATE; HeronError if a
-    key is not at one task. `addresses`: of the registered stream managers, by container."""
+    """Route by which a client finds the owner of a key of COMPONENT.STATE; HeronError if keys may
+    be at any task. `addresses`: container -> address of its registered stream manager."""
     component, state = _named(topology, name)
     if state == PUT or not component.is_divided_by_key:
         raise HeronError(f"{name}: a key may be at any task of {component.name}")

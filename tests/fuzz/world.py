@@ -325,6 +325,16 @@ def _update_messages() -> list[messages.Message]:
     ]
 
 
+def query_messages() -> tuple[messages.Message, ...]:
+    """One of each class of live queries and of samples."""
+    return (
+        messages.TuplesSampled(SPLIT, 1, {"tuples": [{"word": "x"}]}),
+        messages.StateQuestion(1, EPOCH, SPLIT, "count", '"k"', "", 2000),
+        messages.QueryState(1, (SPLIT,), "count", 1, 1000, '"k"'),
+        messages.StateAnswered(SPLIT, 1, messages.QueryOutcome.ANSWERED, "", ((b"k", "{}"),)),
+    )
+
+
 def control_messages() -> tuple[messages.Message, ...]:
     """One or two of each class."""
     snapshots = {task: snapshot(task) for task in (SPOUT, SPLIT, EVERY)}
@@ -341,10 +351,7 @@ def control_messages() -> tuple[messages.Message, ...]:
         messages.TraceReport(SPLIT, {"calendar_secs": 1.0, "executions": [
             [SPOUT << 44 | 1, SPOUT, 1.0, 1.0, 2.0, 1.0, 1, "executed"]]}),
         messages.SampleTuples(1, (SPOUT, SPLIT), "default", 3, 10),
-        messages.StateQuestion(1, EPOCH, SPLIT, "count", '"k"', "", 2000),
-        messages.QueryState(1, (SPLIT,), "count", 1, 1000, '"k"'),
-        messages.StateAnswered(SPLIT, 1, messages.QueryOutcome.ANSWERED, "", ((b"k", "{}"),)),
-        messages.TuplesSampled(SPLIT, 1, {"tuples": [{"word": "x"}]}),
+        *query_messages(),
         messages.RunShell(1, "true", 10, 1000),
         messages.ShellRan(1, 1, "host", 0, "said"),
         messages.Plan(plan()),

@@ -66,7 +66,7 @@ class MasterStandIn:
         return self.route
 
     def connected_to(self, address: str) -> "zmq.Socket[bytes]":
-        dealer = self._context.socket(zmq.DEALER)
+        dealer: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
         dealer.connect(address)
         return dealer
 

@@ -77,7 +77,7 @@ def test_an_answer_to_the_master_goes_to_the_master() -> None:
     ("changed", "count"),
     [({"epoch": 2}, "moved"), ({"task": FAR}, "moved"), ({"task": 99}, "moved")],
 )
-def test_a_question_by_another_plan_is_refused(changed: dict[str, int], count: str) -> None:
+def test_a_question_by_another_plan_is_refused(changed: dict[str, Any], count: str) -> None:
     made = manager()
     out = ask(made, 5, **changed)
     assert answers(out) == [(CLIENT, 5, QueryOutcome.RESTARTING)]
