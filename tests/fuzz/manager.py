@@ -123,7 +123,10 @@ def _message(rng: Random, expected: Any) -> bytes:
     return mutated_message(rng, message_codec.encode(some(rng, options)))
 
 
-_OF_THE_MASTER = {"connected": events.MasterConnected(), "replaced": events.MasterReplaced()}
+_OF_THE_MASTER: dict[str, events.ControlEvent] = {
+    "connected": events.MasterConnected(),
+    "replaced": events.MasterReplaced(),
+}
 
 
 class Fake:
