@@ -95,6 +95,11 @@ class BenchRun:
         else:
             shutil.rmtree(self._folder, ignore_errors=True)
 
+    @property
+    def scheduler_pid(self) -> int:
+        """The process above all processes of the topology."""
+        return self._scheduler.pid
+
     def stats(self) -> TopologyStats:
         """The topology's statistics with all instances; HeronError without an answer."""
         return self._client.stats(EVERY_COMPONENT)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import click
 
 from heron_cli.bench_run import BenchRun, chain, component, progress
+from heron_cli.bench_sweeps import SWEPT, AcksList, ParallelismList, sweep
 from heron_cli.component_table import plain_table
 from heron_cli.options.numbers import Seconds
 from heron_core import config as keys
@@ -47,7 +48,7 @@ class BenchSettings:
 
 
 @click.command("bench")
-@click.argument("what", type=click.Choice(("sol", "recovery")))
+@click.argument("what", type=click.Choice(("sol", "wordcount", "rtac", "recovery")))
 @click.option("--producers", type=click.IntRange(1), default=2, show_default=True, metavar="N",
               help="sol: number of spout instances.")  # fmt: skip
 @click.option("--processors", type=click.IntRange(1), default=2, show_default=True, metavar="N",
@@ -58,8 +59,24 @@ class BenchSettings:
               help="sol: stages of processors after the producers.")  # fmt: skip
 @click.option("-t", "--time", "seconds", type=Seconds(min=1), default=10.0,
               show_default=True, metavar="SECONDS",
-              help="sol: measure for this long, and until every stage has a message.")  # fmt: skip
+              help="Measure for this long, and until every stage has a message.")  # fmt: skip
 @click.option("--acked", is_flag=True, help="sol: with acks (at least once), and their latency.")
+@click.option(
+    "--parallelism",
+    type=ParallelismList(),
+    default="1,2",
+    show_default=True,
+    metavar="N,…",
+    help="wordcount, rtac: instances of each component, a row for each.",
+)
+@click.option(
+    "--acks",
+    type=AcksList(),
+    default="on,off",
+    show_default=True,
+    metavar="on,off",
+    help="wordcount, rtac: with acks (at least once), without, or a row for both.",
+)
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, metavar="N",
               help="recovery: number of kills of each kind of process.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
@@ -71,28 +88,37 @@ def bench_command(
     stages: int,
     seconds: float,
     acked: bool,
+    parallelism: tuple[int, ...],
+    acks: tuple[bool, ...],
     rounds: int,
     as_json: bool,
 ) -> None:
     """Measure this machine: its throughput (sol), or how soon data flows again after a kill -9.
 
     sol sends random messages through stages of processors, shuffled (Gearpump's benchmark of that
-    name). recovery kills an instance, a stream manager and the topology master of a paced, acked
-    topology. Leave the machine alone meanwhile. Progress goes to stderr, one table to stdout.
+    name). wordcount and rtac (real-time active counts) are those of Heron's paper, for each
+    parallelism, with and without acks: tuples per minute, latency, cores. recovery kills an
+    instance, a stream manager and the topology master of a paced, acked topology. Leave the machine
+    alone meanwhile. Progress goes to stderr, one table to stdout.
 
     \b
     heronpy bench sol --producers 2 --processors 2 --bytes 100 --stages 2
+    heronpy bench wordcount --parallelism 1,2,4 --acks on,off
     heronpy bench recovery --json
     """
     settings = BenchSettings(
         producers=producers, processors=processors, size_bytes=size_bytes, stages=stages,
         seconds=seconds, acked=acked, rounds=rounds,
     )  # fmt: skip
-    rows = (_sol if what == "sol" else _recovery)(settings)
+    if what in SWEPT:
+        rows, show = sweep(what, parallelism, acks, seconds), SWEEP_COLUMNS
+    elif what == "sol":
+        rows, show = _sol(settings), SOL_COLUMNS
+    else:
+        rows, show = _recovery(settings), RECOVERY_COLUMNS
     if as_json:
         click.echo(json.dumps({"bench": what, "rows": rows}, indent=1))
     else:
-        show = SOL_COLUMNS if what == "sol" else RECOVERY_COLUMNS
         cells = [[text(row[key]) for key, text in show.values()] for row in rows]
         click.echo(plain_table(list(show), cells))
 
@@ -116,6 +142,10 @@ def _seconds(value: object) -> str:
     return f"{float(str(value)):.2f} s"
 
 
+def _cores(value: object) -> str:
+    return "-" if value is None else f"{float(str(value)):.2f}"
+
+
 Columns = dict[str, tuple[str, Callable[[object], str]]]
 """Heading -> key of a row, and how its value is shown."""
 SOL_COLUMNS: Columns = {
@@ -126,6 +156,14 @@ SOL_COLUMNS: Columns = {
     "busiest": ("capacity", _share),
     "p50": ("p50_ms", _latency),
     "p99": ("p99_ms", _latency),
+}
+SWEEP_COLUMNS: Columns = {
+    "parallelism": ("parallelism", str),
+    "acks": ("acks", str),
+    "tuples/min": ("tuples_per_min", _rate),
+    "p50": ("p50_ms", _latency),
+    "p99": ("p99_ms", _latency),
+    "cores": ("cores", _cores),
 }
 RECOVERY_COLUMNS: Columns = {
     "killed": ("killed", str),

@@ -18,3 +18,13 @@ def test_a_machine_is_measured_and_what_is_killed_comes_back(place: Place) -> No
     for kind in ("instance", "stream manager", "topology master"):
         assert f"\n{kind} " in table
     assert list(place.path.glob("**/topologies/*")) == []  # nobody else's topologies see it
+
+
+def test_counts_are_swept_with_and_without_acks(place: Place) -> None:
+    """Each row is measured until a tuple has passed all components."""
+    arguments = ("rtac", "--parallelism", "1", "--acks", "on/off", "--time", "1", "--json")
+    rows = json.loads(place.heronpy("bench", *arguments).succeeded().out)["rows"]
+    assert [(each["parallelism"], each["acks"]) for each in rows] == [(1, "on"), (1, "off")]
+    assert all(each["tuples_per_min"] > 0 and each["cores"] > 0 for each in rows)
+    assert rows[0]["p50_ms"] > 0
+    assert rows[1]["p50_ms"] is None

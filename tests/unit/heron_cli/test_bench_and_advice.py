@@ -2,9 +2,14 @@
 
 from typing import Any
 
+import pytest
+from click.testing import CliRunner
+
+from heron_cli.bench_sweeps import sweep_row, swept_topology
 from heron_cli.commands.advise import advice_table, summary
 from heron_cli.commands.bench import (
     BenchSettings,
+    bench_command,
     is_measured,
     recovery_topology,
     sol_rows,
@@ -73,6 +78,34 @@ def test_the_topologies_of_bench_are_valid_and_as_large_as_wanted() -> None:
     assert [each.parallelism for each in sol.components] == [2, 3, 3, 3]
     for each in (sol, sol_topology(replace(SETTINGS, stages=1)), recovery_topology(SETTINGS, "x")):
         assert validation.problems(each) == []
+
+
+def test_a_sweep_has_valid_topologies_and_the_rows_of_the_last_component() -> None:
+    for what, parallelism, acked in (("wordcount", 1, True), ("rtac", 3, False)):
+        swept = swept_topology(what, parallelism, acked)
+        assert validation.problems(swept) == []
+        assert {each.parallelism for each in swept.components} == {parallelism}
+    before, after = (
+        replace(each, components={"words": each.components["producers"],
+                                  "count": each.components["stage1"]})
+        for each in (stats(1_000), stats(5_000))
+    )  # fmt: skip
+    row = sweep_row("wordcount", before, after, 2.0)
+    assert row == {"tuples_per_min": 60_000.0, "p50_ms": 2.0, "p99_ms": None}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "line"),
+    [
+        ("--parallelism", "1,x", "'1,x' is not a list of numbers from 1 to 1000, as in 1,2,4"),
+        ("--parallelism", "0", "'0' is not a list of numbers from 1 to 1000, as in 1,2,4"),
+        ("--acks", "yes", "'yes' is not on, off, or on,off"),
+    ],
+)
+def test_a_wrong_list_of_a_sweep_is_named(option: str, value: str, line: str) -> None:
+    result = CliRunner().invoke(bench_command, ["wordcount", option, value])
+    assert result.exit_code == 2
+    assert line in result.output
 
 
 def test_stats_show_keys_that_are_a_large_share_of_a_components_input() -> None:
