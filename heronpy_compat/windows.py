@@ -10,6 +10,7 @@ from heron_api.windows.keyed_process_bolt import KeyedProcessBolt as KeyedProces
 from heron_api.windows.keyed_window_bolt import KeyedWindowBolt as KeyedWindowBolt
 from heron_api.windows.partial_bolt import MergeWindowBolt as MergeWindowBolt
 from heron_api.windows.partial_bolt import PartialBolt as PartialBolt
+from heron_api.windows.pattern_matching import PatternBolt as PatternBolt
 from heron_api.windows.windowed_bolt import TupleWindow as TupleWindow
 from heron_api.windows.windowed_bolt import WindowedBolt as WindowedBolt
 from heron_core.algorithms.event_windows.aggregates import Count as Count
@@ -25,6 +26,8 @@ from heron_core.algorithms.event_windows.strategies import Monotonous as Monoton
 from heron_core.algorithms.event_windows.strategies import WatermarkStrategy as WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import Trigger as Trigger
 from heron_core.algorithms.event_windows.values import Firing as Firing
+from heron_core.algorithms.patterns import Pattern as Pattern
+from heron_core.algorithms.patterns import sequence as sequence
 from heron_core.state.timer_service import TimeDomain as TimeDomain
 from heron_core.state.timer_service import Timer as Timer
 from heronpy_compat.streamlet.keyedprocess import KeyedProcess as KeyedProcess

@@ -19,6 +19,7 @@ from heron_core.algorithms.event_windows.assigners import Assigner, checked_ms
 from heron_core.algorithms.event_windows.interval_join import IntervalJoin
 from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
+from heron_core.algorithms.patterns import Pattern
 from heron_core.errors import ComponentError
 from heron_core.records import replace
 from heron_core.state.monoid import Monoid
@@ -31,6 +32,7 @@ from heronpy_compat.streamlet.impl.processbolt import ProcessStreamlet
 from heronpy_compat.streamlet.impl.stage import checked_function, checked_object
 from heronpy_compat.streamlet.impl.windowjoinbolt import JOINS, WindowJoinStreamlet
 from heronpy_compat.streamlet.keyedprocess import FunctionProcess, KeyedProcess
+from heronpy_compat.streamlet.patternprocess import PatternProcess
 from heronpy_compat.streamlet.streamlet import Streamlet
 
 Function = Callable[[Any], Any]
@@ -97,6 +99,16 @@ class KeyedStreamlet:
         or yields elements; on_timer(timestamp_ms, context) then handles timers.
         """
         return self.processed(_checked_process(function, on_timer))
+
+    def match(self, pattern: Pattern) -> Streamlet:
+        """(key, [events]) of each match of a pattern: `sequence(a, b).within(60).not_(c)`."""
+        if not isinstance(pattern, Pattern):
+            raise StreamletError(
+                f"match takes a pattern, sequence(a, b).within(60), not {pattern!r}"
+            )
+        if problem := pattern.problem():
+            raise StreamletError(f"match: {problem}")
+        return self.processed(PatternProcess(pattern), "match")
 
     def processed(self, process: KeyedProcess, prefix: str = ProcessStreamlet.prefix) -> Streamlet:
         """Like `process` for a validated object; the stage is named after `prefix`."""
