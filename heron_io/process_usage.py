@@ -81,12 +81,12 @@ def cpu_secs_of_tree(pid: int) -> float | None:
     """CPU seconds of a process, the ended children included, and of all descendants; None without
     /proc."""
     ticks = 0
-    for each in (pid, *descendants(pid)):
+    for member in (pid, *descendants(pid)):
         try:
-            with open(f"/proc/{each}/stat", encoding="utf-8", errors="replace") as file:
+            with open(f"/proc/{member}/stat", encoding="utf-8", errors="replace") as file:
                 fields = file.read().rpartition(")")[2].split()
         except OSError:
-            if each == pid:
+            if member == pid:
                 return None
             continue  # ended just now: the parent has the time
         own_and_children = fields[_USER_TICKS_AT : _USER_TICKS_AT + 4]

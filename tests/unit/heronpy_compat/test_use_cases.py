@@ -1,4 +1,4 @@
-"""The use cases in examples/use_cases give what plain programs compute of the same events."""
+"""The use cases in examples/use_cases give the results of plain programs of equal events."""
 
 import random
 import sqlite3
@@ -21,13 +21,13 @@ Load = Callable[[str], Any]
 
 @pytest.fixture
 def load(fresh_imports: None, monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Imports a use case as a module; no later test finds it."""
+    """Import a use case as a module, for a single test."""
     monkeypatch.syspath_prepend(str(USE_CASES))
     return import_module
 
 
 def crashed(example: Any, victims: list[str], **config: Any) -> TopologyTester:
-    """A tester of the example that has run to its end, with crashes on the way."""
+    """A tester of the example after a whole run with crashes."""
     rng = random.Random(7)
     options = {f"use_case.{name}": value for name, value in config.items()}
     tester = TopologyTester(str(Path(example.__file__)), config=options)
@@ -135,8 +135,8 @@ def test_values_far_from_the_mean_before_them_are_anomalies(load: Load) -> None:
 
 
 def test_accuracy_rises_falls_with_the_drift_and_recovers(load: Load) -> None:
-    """Predict-then-learn in a plain loop has the same accuracy to the last bit, whatever crashes;
-    each event is predicted once, and better by the models that came later."""
+    """Predict-then-learn in a plain loop has an equal accuracy to the last bit, whatever crashes.
+    Each event is predicted, and later models are better."""
     pytest.importorskip("river")
     example, number = load("online_learning"), 2000
     tester = crashed(example, ["learn", "predict"], events=number)
@@ -158,7 +158,7 @@ def test_accuracy_rises_falls_with_the_drift_and_recovers(load: Load) -> None:
     assert accuracy[drift] < accuracy[drift - 1] - 0.1
     assert accuracy[-1] > accuracy[drift] + 0.1
     assert accuracy[-1] > 0.9
-    # The tester shows what was emitted, again after a crash, too; nothing is left out.
+    # The tester shows all emits, repeated emits after a crash included.
     assert {row[0] for row in predictions} == set(range(number))
     last = [row[2] for row in predictions if row[0] >= number - 500]
     assert fmean(last) > 0.9
@@ -171,7 +171,7 @@ def rows_of(database: Path) -> list[tuple[Any, ...]]:
 
 
 def means_of(example: Any, number: int) -> list[tuple[Any, ...]]:
-    """Of each firm and minute, of the calls that were answered within a second."""
+    """Of each firm and minute, for calls answered within a second."""
     latencies = defaultdict(list)
     for at in range(number):
         firm, _, time_ms, latency_ms = example.call(at)
