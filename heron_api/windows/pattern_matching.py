@@ -4,6 +4,7 @@ extension of heronpy's API."""
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from heron_api.method_shapes import refusal
 from heron_api.state.keyed_state import list_state, value_state
 from heron_api.windows.event_time import EventClock
 from heron_api.windows.keyed_process_bolt import KeyedProcessBolt
@@ -82,6 +83,9 @@ class PatternBolt(KeyedProcessBolt):
             return f"class {cls.__name__} has no pattern, as in pattern = sequence(a, b).within(60)"
         if problem := pattern.problem():
             return f"class {cls.__name__}: {problem}"
+        for function in (*pattern.steps, *pattern.excluded):
+            if problem := refusal(f"a function of the pattern of class {cls.__name__}", function):
+                return problem
         return super().load_problem(config, runs_here)
 
     def event(self, tup: Any) -> Any:

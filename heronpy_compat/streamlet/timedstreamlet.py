@@ -108,6 +108,8 @@ class KeyedStreamlet:
             )
         if problem := pattern.problem():
             raise StreamletError(f"match: {problem}")
+        for function in (*pattern.steps, *pattern.excluded):
+            checked_function("match", function)
         return self.processed(PatternProcess(pattern), "match")
 
     def processed(self, process: KeyedProcess, prefix: str = ProcessStreamlet.prefix) -> Streamlet:
