@@ -32,6 +32,7 @@ from heron_api.windows.keyed_window_bolt import KeyedWindowBolt
 from heron_api.windows.window_bolt import SlidingWindowBolt, TumblingWindowBolt
 from heron_api.windows.window_runner import checked_aggregate
 from heron_api.windows.windowed_bolt import WindowedBolt
+from heron_core.algorithms.patterns import sequence
 from heron_core.library import PACKAGES
 from heron_frontends.adapters.awaiting import coroutines_of
 from heron_frontends.loading.shape_checks import helper_problems, shape_problems
@@ -282,6 +283,7 @@ FUNCTIONS: dict[str, Callable[[Any], object]] = {
     "window_join": lambda function: (
         source().key_by(str).window_join(source().key_by(str), Tumbling(1), function)
     ),
+    "match": lambda function: source().key_by(str).match(sequence(function).within(1)),
     "interval_join": lambda function: (
         source()
         .with_event_time(int)
