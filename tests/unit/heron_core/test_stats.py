@@ -48,7 +48,7 @@ EVENT = TopologyEvent(
     instance="count[0]",
 )  # fmt: skip
 STATS = TopologyStats(
-    version="0.1.0",
+    version="0.2.0",
     topology="t", state="RUNNING", epoch=3, phase="running", drained=False, lost=0,
     in_flight=12, waiting_for=("count[0]",), stuck={"count[0]": 6.5},
     starting={"count[1]": 2.5}, unheard={"count[0]": 3.5}, pending_max={"lines": 1000},
@@ -57,7 +57,7 @@ STATS = TopologyStats(
         number=1, under_way=True, reason="", uncounted=0, stage="drain", waiting_for=("count[0]",)
     ),
     containers=(1,), containers_expected=(1, 2),
-    registered={1: RegisteredStats(host="here", pid=70, secs=1.5, version="0.1.0")},
+    registered={1: RegisteredStats(host="here", pid=70, secs=1.5, version="0.2.0")},
     components={"count": COMPONENT},
     paused={
         3: PauseStats(
@@ -95,7 +95,7 @@ JSON: dict[str, Any] = {
         "waiting_for": ["count[0]"], "step": "drain",
     },
     "containers": [1], "containers_expected": [1, 2],
-    "registered": {1: {"host": "here", "pid": 70, "secs": 1.5, "version": "0.1.0"}},
+    "registered": {1: {"host": "here", "pid": 70, "secs": 1.5, "version": "0.2.0"}},
     "components": {
         "count": {
             **ZEROS, "type": "bolt", "instances": 2, "up": 1,
@@ -128,7 +128,7 @@ JSON: dict[str, Any] = {
         "caused_ms": {},
         "dropped": 2, "live_queries": {}, "forwarded": 5,
     }},
-    "version": "0.1.0", "master": {"malformed": 0}, "live_queries": {},
+    "version": "0.2.0", "master": {"malformed": 0}, "live_queries": {},
     "log_levels": [],
     "errors": {4: "no module"},
     "pending_max": {"lines": 1000}, "memory_bytes_max": {},

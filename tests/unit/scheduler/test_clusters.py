@@ -136,7 +136,7 @@ KUBERNETES = """\
 scheduler: kubernetes
 state: kubernetes://streams
 kubernetes:
-  image: registry.example.com/heronpy:0.1.0
+  image: registry.example.com/heronpy:0.2.0
 """
 
 
@@ -158,7 +158,7 @@ def test_a_file_for_kubernetes() -> None:
 @pytest.mark.parametrize(
     ("gone", "line"),
     [
-        ("image: registry.example.com/heronpy:0.1.0", "kubernetes needs kubernetes: image"),
+        ("image: registry.example.com/heronpy:0.2.0", "kubernetes needs kubernetes: image"),
         ("state: kubernetes://streams\n", "needs state: kubernetes://NAMESPACE"),
     ],
 )

@@ -101,7 +101,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
 @pytest.fixture
 def backend() -> KubernetesBackend:
     """What a cluster's file describes."""
-    options = {"image": "heronpy:0.1.0", "node_selector": {"place": "west", "disk": "any"}}
+    options = {"image": "heronpy:0.2.0", "node_selector": {"place": "west", "disk": "any"}}
     return KubernetesBackend(ClusterConfig("k8s", "k8s.yaml", "kubernetes", URL, options=options))
 
 

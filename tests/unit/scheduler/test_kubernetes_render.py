@@ -25,10 +25,10 @@ SPEC = render.PodSpec(
     "words",
     "kubernetes://streams",
     15.0,
-    "heronpy 0.1.0 (protocol 8)",
+    "heronpy 0.2.0 (protocol 9)",
     (("/home/ada/word $(count)", "/heronpy-code/3f1c"),),
 )
-OPTIONS = render.KubernetesOptions("streams", "registry.example.com/heronpy:0.1.0")
+OPTIONS = render.KubernetesOptions("streams", "registry.example.com/heronpy:0.2.0")
 
 
 def own(deployment: dict[str, Any]) -> dict[str, Any]:
