@@ -5,11 +5,9 @@ brings Turn, InstanceReceived and InputEmpty and carries out the last instructio
 which says what comes next. The control thread brings Connected, ControlReceived and InstanceTimer,
 so that an instance answers while a call of user code lasts. Stopped may come from any thread.
 
-What the two share stands in shared_state.py; what belongs to the control thread alone in
-control_core.py. Everything else here, and the driver but for its snapshots, is the main thread's.
-
-The path of the tuples is no matter of instructions, for it must not cost any: the driver runs user
-code on each tuple of a message and hands what it emits to `send`, one call for a batch.
+shared_state.py has what both share, control_core.py what belongs to the control thread alone; all
+else, and the driver but for its snapshots, is the main thread's. Tuples are not instructions: the
+driver runs user code on each tuple of a message and hands the emits to `send`, a call for a batch.
 """
 
 from collections.abc import Callable, Sequence
@@ -88,11 +86,8 @@ class InstanceCore:
         shared: SharedState,
         consumed_bytes: int = CONSUMED_BYTES,
     ) -> None:
-        """Loads and initialises the user's class, what that raises passes through.
-
-        `environment.send` puts messages on the data connection. `shared` is given because a
-        component may ask for calls while it is made, and because `environment.admit` waits for its
-        `may_send`.
+        """Loads and initialises the user's class, what that raises passes through. A component may
+        ask `shared` for calls while it is made, and `environment.admit` waits for its `may_send`.
         """
         self.identity = identity
         self.shared = shared
@@ -467,6 +462,12 @@ class InstanceCore:
     def enqueue(self, instruction: Instruction) -> None:
         """Carry this out before the next step of the main loop."""
         self._first.append(instruction)
+
+    def take_reports(self) -> list[messages.FromInstance]:
+        """Enqueued messages, for a main thread that waits within a call: a restore ends behind."""
+        reports = [each for each in self._first if isinstance(each, SendControl)]
+        self._first = [each for each in self._first if not isinstance(each, SendControl)]
+        return [each.message for each in reports]
 
     def recreate(self, saved: bytes | None) -> None:
         """Replace the user's object by a new object with the state, without remains of the old."""

@@ -276,8 +276,12 @@ class InstanceServer:
         }
 
     def _admit(self) -> None:
-        """Wait until tuples may be sent. The main thread itself may have ended that."""
+        """Wait until tuples may be sent. The main thread itself may have ended that. Its messages
+        leave first: a restore holds the tuples until this instance has told of its state."""
         while not self._shared.may_send:
+            if self._shared.epoch > 0:  # before, the core is being made
+                for message in self._core.take_reports():
+                    self._control_thread.send_now(message)
             self._may_send.clear()
             if not self._shared.may_send:  # nor was it set before the line above
                 self._may_send.wait()

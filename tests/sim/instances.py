@@ -246,6 +246,8 @@ class Instance:
         while not self.core.shared.may_send:
             require(self._call is not None, f"task {self.task} emits in a turn that began paused")
             assert self._call is not None
+            for message in self.core.take_reports():
+                self.words.send((self.incarnation, message))
             self._call.suspend()
 
     def nap(self, secs: float) -> None:

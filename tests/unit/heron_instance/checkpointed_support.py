@@ -1,7 +1,7 @@
 """An instance's core in a topology that takes checkpoints, without threads, sockets and clocks."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -53,6 +53,20 @@ class Counting(Bolt, StatefulComponent):
         self.state.put(value, (self.state.get(value) or 0) + 1)
 
 
+def plan_of(
+    epoch: int,
+    checkpoint: int = 0,
+    member: int | None = None,
+    state: str = TopologyState.RUNNING,
+) -> messages.Plan:
+    """A plan that restores from a checkpoint; with `member` all instances have their state."""
+    members = None if member is None else dict.fromkeys(packing().instances, member)
+    plan = PhysicalPlan(
+        "t", epoch, state, packing(), {1: "a", 2: "b"}, Restore(checkpoint, members)
+    )  # fmt: skip
+    return messages.Plan(physical_to_json(plan))
+
+
 class Process:
     """An instance's core in a topology that takes checkpoints."""
 
@@ -72,6 +86,8 @@ class Process:
         self.shared = SharedState()
         self.lines: list[str] = []
         """Of its log."""
+        self.admitted: Callable[[], None] | None = None
+        """Ends a wait of the main thread, in place of the control thread."""
         log = logging.Logger("tested")
         log.addHandler(Collecting(self.lines))
         topology = topology_with(
@@ -101,6 +117,8 @@ class Process:
         return self.core.instance.adapter.users_object
 
     def _admit(self) -> None:
+        if self.admitted is not None and not self.shared.may_send:
+            self.admitted()
         assert self.shared.may_send, "production would wait here"
 
     def _load(self, checkpoint: int, task: int) -> bytes:
@@ -129,12 +147,7 @@ class Process:
         member: int | None = None,
         state: str = TopologyState.RUNNING,
     ) -> list[Any]:
-        members = None if member is None else dict.fromkeys(packing().instances, member)
-        plan = PhysicalPlan(
-            "t", epoch, state, packing(), {1: "a", 2: "b"},
-            Restore(checkpoint, members),
-        )  # fmt: skip
-        return self.hear(messages.Plan(physical_to_json(plan)))
+        return self.hear(plan_of(epoch, checkpoint, member, state))
 
     def begin(self, epoch: int, checkpoint: int = 0) -> list[Any]:
         """Go back to a checkpoint, and then all may go on."""

@@ -10,12 +10,13 @@ import pytest
 from heron_api.state.stateful_component import StatefulComponent
 from heron_core import config as keys
 from heron_core.errors import ComponentError, TopologyStopped
+from heron_core.wire import messages
 from heron_core.wire.frames import FrameKind
 from heron_instance import attempts, later_acks
 from heron_instance.attempts import kind_of
-from heron_instance.events import Turn
+from heron_instance.events import ControlReceived, Turn
 from heronpy_compat import BatchBolt, Bolt, Spout
-from tests.unit.heron_instance.checkpointed_support import Process
+from tests.unit.heron_instance.checkpointed_support import INCARNATION, ME, Process, plan_of
 from tests.unit.heron_instance.instance_support import SHUFFLE, batch, make, reads
 from tests.unit.heron_instance.test_saving_state import barrier
 
@@ -94,6 +95,29 @@ def test_a_pool_of_threads_loses_nothing_by_a_restore() -> None:
         process.component.ack(tup)
     assert values_of(process) == [["again", 2], ["again", 3]]
     assert process.core.bolt.unfinished() == []
+
+
+def test_a_thread_s_ack_beside_a_restore_waits_behind_its_report() -> None:
+    """The call waits until all instances are restored, and this instance is one of them."""
+    process = Process(Pooled)
+    process.begin(epoch=1)
+    process.receive(batch([1], epoch=1))
+    process.core.driver.outbox.room = 0  # as that of an instance which begins slowly
+    told: list[Any] = []
+
+    def release() -> None:
+        told.extend(process.core.take_reports())
+        process.core.handle(ControlReceived(plan_of(2, 0, INCARNATION)), process.now)
+
+    process.admitted = release
+    (tup,) = process.component.got
+    component = process.component
+    process.core.handle(ControlReceived(plan_of(2)), process.now)
+    assert in_thread(lambda: component.emit(["late", 1], anchors=[tup])) is None
+    assert in_thread(lambda: component.ack(tup)) is None
+    process.handle(Turn())
+    assert told == [messages.Restored(ME, INCARNATION, 2)]
+    assert (FrameKind.DATA, 2) not in process.take_sent()
 
 
 def test_a_bolt_that_forgets_to_ack_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
