@@ -43,11 +43,13 @@ BUFFERS_COUNTED = 4
 SLOW_START_AFTER_SECS = 0.1
 """Pause that indicates a slow bolt: a fast bolt empties its queue sooner."""
 SLOW_START_TUPLES = 8
-"""So many deliveries are sent after such a pause, then, after a rest, twice as many, and so on."""
-SLOW_START_REST_SECS = 0.02
-"""For the next pause to arrive in time: a stream manager and a control
-thread have to wake up for it. At full speed again after 0.25 s, and the bolt has half a second of
-work left when the pause ends (stream_manager.flow_control)."""
+"""So many deliveries are sent in the first interval after such a pause, then twice as many in the
+next one, and so on."""
+SLOW_START_SECS = 0.02
+"""Such an interval, in which the next pause arrives in time: a stream manager and a control thread
+have to wake up for it. Deliveries in excess wait for the end of the interval; a slower instance
+does not wait. At full speed again after 0.25 s, and the bolt has half a second of work left when
+the pause ends (stream_manager.flow_control)."""
 
 
 class OutputBuffer(TupleBuffer):
@@ -131,9 +133,11 @@ class Outbox(BufferRoom):
         self.rest = rest
         """Does nothing for so many seconds."""
         self._slow_start_tuples = 0
-        """After a long pause: how many tuples may be sent without a rest; 0: any number."""
+        """After a long pause: how many tuples may be sent in this interval; 0: any number."""
         self._slow_start_left = 0
         """How many of them are left."""
+        self._slow_start_until = 0.0
+        """End of the interval, by `clock`."""
         self.buffers: list[OutputBuffer] = []
         self.is_read = False
         """Whether any component reads the output. A direct emit creates its buffer on first use
@@ -224,19 +228,23 @@ class Outbox(BufferRoom):
     def was_blocked(self, secs: float) -> None:
         """Back-pressure has held the instance for so long, and does not any more."""
         if secs >= SLOW_START_AFTER_SECS:
-            self._slow_start_tuples = self._slow_start_left = SLOW_START_TUPLES
+            self._begin_interval(SLOW_START_TUPLES)
             self.room = min(self.room, SLOW_START_TUPLES * self.overhead)
+
+    def _begin_interval(self, tuples: int) -> None:
+        self._slow_start_tuples = self._slow_start_left = tuples
+        self._slow_start_until = self.clock() + SLOW_START_SECS
 
     def _go_on_slowly(self, sent: int) -> None:
         """Of a slow start (TCP's, for the same reason) some more tuples are sent."""
         self._slow_start_left -= sent
-        if self._slow_start_left > 0:
-            return
-        self.rest(SLOW_START_REST_SECS)
-        self._slow_start_tuples *= 2
-        self._slow_start_left = self._slow_start_tuples
-        if self._slow_start_tuples * self.overhead >= self.budget:
-            self._slow_start_tuples = 0
+        rest_secs = self._slow_start_until - self.clock()
+        if rest_secs > 0:
+            if self._slow_start_left > 0:
+                return
+            self.rest(rest_secs)
+        tuples = 2 * self._slow_start_tuples
+        self._begin_interval(tuples if tuples * self.overhead < self.budget else 0)
 
     def _send(self, messages: list[Frames]) -> None:
         if messages:

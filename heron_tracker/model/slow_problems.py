@@ -79,11 +79,11 @@ def _idle_causes(stats: TopologyStats) -> set[str]:
     starts = {each.task: each.instance for each in stats.instances or ()}
     idle = {component_of(each) for each in (*stats.unheard, *stats.starting)}
     idle |= {component_of(starts[task]) for task in stats.errors if task in starts}
+    causes = [(cause, pauses) for pauses in stats.paused.values() for cause in pauses.because_of]
+    down = {each.instance for each in stats.instances or () if not each.up}
+    idle |= {component_of(cause) for cause, _ in causes if cause in down}
     lasting = {
-        component_of(cause)
-        for pauses in stats.paused.values()
-        for cause in pauses.because_of
-        if pauses.this_pause_secs >= UNNAMED_SECS
+        component_of(cause) for cause, pauses in causes if pauses.this_pause_secs >= UNNAMED_SECS
     }
     return idle | {
         name

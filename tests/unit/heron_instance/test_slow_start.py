@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
-from heron_instance.emit.output_buffers import SLOW_START_AFTER_SECS, SLOW_START_TUPLES
+from heron_instance.emit.output_buffers import (
+    SLOW_START_AFTER_SECS,
+    SLOW_START_SECS,
+    SLOW_START_TUPLES,
+)
 from tests.unit.heron_instance.instance_support import SHUFFLE, Source, make, reads
 
 
@@ -59,3 +63,25 @@ def test_a_short_pause_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     made.core.outbox.was_blocked(SLOW_START_AFTER_SECS / 2)
     emit(made, 1000)
     assert not rests
+
+
+def test_a_slow_instance_does_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make(Source, reads(SHUFFLE))
+    outbox, rests, now = made.core.outbox, rested(made, monkeypatch), [0.0]
+    monkeypatch.setattr(outbox, "clock", lambda: now[0])
+    outbox.was_blocked(SLOW_START_AFTER_SECS)
+    for _ in range(100):
+        now[0] += 2 * SLOW_START_SECS / SLOW_START_TUPLES
+        emit(made, 1)
+    assert not rests
+
+
+def test_what_is_left_of_the_interval_is_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make(Source, reads(SHUFFLE))
+    outbox, found = made.core.outbox, list[float]()
+    monkeypatch.setattr(outbox, "clock", lambda: 7.0)
+    outbox.was_blocked(SLOW_START_AFTER_SECS)
+    monkeypatch.setattr(outbox, "clock", lambda: 7.0 + SLOW_START_SECS / 4)
+    monkeypatch.setattr(outbox, "rest", found.append)
+    emit(made, SLOW_START_TUPLES)
+    assert found == [pytest.approx(SLOW_START_SECS * 3 / 4)]

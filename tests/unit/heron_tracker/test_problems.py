@@ -270,6 +270,7 @@ def test_a_bolt_with_a_queue_and_without_work_is_no_bottleneck_for_ten_seconds()
     assert kinds(found(UNNAMED_SECS)) == ["bottleneck"]
     starts = {"instances": {4: {"pid": 77}}, "errors": {4: "ValueError: no database"}}
     assert "bottleneck" not in kinds(found(UNNAMED_SECS, **starts))
+    assert "bottleneck" not in kinds(found(UNNAMED_SECS, instances={4: {"up": False}}))
 
 
 def test_an_instance_that_has_to_wait_may_rest() -> None:
