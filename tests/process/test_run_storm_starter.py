@@ -1,13 +1,18 @@
-"""The windowing examples of storm-starter, and TridentReach, on real processes."""
+"""The examples of storm-starter on real processes print what the same tests' oracles compute for
+the tester. Examples run side by side: each takes a second, most of which is waiting."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from heron_connectors.requests.client import DRPCClient
 from heron_connectors.requests.table import RequestLimits
-from tests.process.process_support import Place
+from tests.process.process_support import EXAMPLES, Finished, Place
 from tests.unit.heron_connectors.request_server_support import serving
 from tests.unit.heronpy_compat.storm_starter_oracles import (
-    EXAMPLES,
     PRINTED,
     REACH,
     VALUES,
@@ -15,45 +20,114 @@ from tests.unit.heronpy_compat.storm_starter_oracles import (
     join_bolt,
     stateful,
 )
+from tests.unit.heronpy_compat.streams import streams_oracles as streams
+from tests.unit.heronpy_compat.trident import trident_oracles as trident
 
-SECS = 40.0
-
-
-def printed(place: Place, name: str) -> list[str]:
-    """What an example prints, without the names of its instances."""
-    finished = place.heronpy("run", EXAMPLES / f"{name}.py").succeeded()
-    lines = (line.partition("] | ") for line in finished.out.splitlines())
-    return [text for _, separator, text in lines if separator]
-
-
-@pytest.mark.parametrize("name", PRINTED)
-def test_windows_have_the_sums_of_their_integers(place: Place, name: str) -> None:
-    assert printed(place, name) == PRINTED[name]
+STARTER = EXAMPLES / "storm_starter"
+SIDE_BY_SIDE = 3
+"""Topologies at once, of some six processes each: more of them only wait for the cores."""
+LONG_MINUTES, TIMEOUT = 1, "topology.message.timeout.secs=300"
+"""Windows that do not end before their data, and the longer life of the tuples in them."""
+SECS = 120.0
+"""For some topologies that start together on a busy machine."""
 
 
-def test_each_sum_is_of_what_came_before(place: Place) -> None:
-    """The printers may overtake each other."""
-    lines = printed(place, "stateful")
-    totals = [line for line in lines if line.startswith("total")]
+def ended(place: Place, files: Sequence[Path], *options: str) -> Iterator[tuple[str, Finished]]:
+    """Name and end of each example."""
+    for at in range(0, len(files), SIDE_BY_SIDE):
+        some = files[at : at + SIDE_BY_SIDE]
+        started = [(file.stem, place.start("run", file, *options)) for file in some]
+        for name, running in started:
+            yield name, running.wait(SECS).succeeded()
+
+
+def printed(place: Place, files: Sequence[Path]) -> dict[str, list[str]]:
+    """Example -> the lines that it prints, without the names of its instances."""
+    lines: dict[str, list[str]] = {}
+    for name, finished in ended(place, files):
+        split = (line.partition("] | ") for line in finished.out.splitlines())
+        lines[name] = [text for _, separator, text in split if separator]
+    return lines
+
+
+def test_windows_and_states(place: Place) -> None:
+    others = ("stateful", "join_bolt", "persistent_windowing")
+    lines = printed(place, [STARTER / f"{name}.py" for name in (*PRINTED, *others)])
+    assert {name: lines[name] for name in PRINTED} == PRINTED
+    assert sorted(lines["join_bolt"]) == join_bolt()
+    # The printers of the two sums may overtake each other.
+    totals = [line for line in lines["stateful"] if line.startswith("total")]
     assert len(totals) == len(VALUES)
-    assert sorted([*set(lines) - set(totals), totals[-1]]) == sorted(stateful())
-
-
-def test_people_with_the_same_id_are_joined(place: Place) -> None:
-    assert sorted(printed(place, "join_bolt")) == join_bolt()
-
-
-def test_averages_by_the_clock(place: Place) -> None:
-    """All integers are younger than ten seconds: the last window has all of them."""
-    last = averages(printed(place, "persistent_windowing"))[-1]
+    assert sorted([*set(lines["stateful"]) - set(totals), totals[-1]]) == sorted(stateful())
+    # By the clock: all integers are younger than ten seconds, so the last window has all of them.
+    last = averages(lines["persistent_windowing"])[-1]
     assert last[1] == pytest.approx(sum(VALUES) / len(VALUES), abs=0.01)
 
 
-def test_requests_over_static_states(place: Place) -> None:
+def with_long_windows(place: Place, file: Path) -> Path:
+    """An example whose windows by the clock end with its data however busy the machine is."""
+    text = re.sub(
+        r"Duration\.seconds\(\d+\)", f"Duration.minutes({LONG_MINUTES})", file.read_text()
+    )
+    copy = place.path / file.name
+    copy.write_text(text)
+    return copy
+
+
+def logged(place: Place, name: str) -> list[str]:
+    """What the tasks of a topology logged, in the order of the tasks."""
+    files = [file for file in place.logs(name).glob("*.log") if re.search(r"-\d+$", file.stem)]
+    tasks = sorted(
+        (int(file.stem.rpartition("-")[2]), file)
+        for file in files
+        if not file.stem.startswith(("container-", "stream-manager-"))
+    )
+    lines = (line for _, file in tasks for line in file.read_text().splitlines())
+    return [
+        text for _, separator, text in (line.partition(" INFO ") for line in lines) if separator
+    ]
+
+
+def test_streams(place: Place) -> None:
+    names = (*streams.WANTED, streams.ASKED)
+    files = [with_long_windows(place, streams.EXAMPLES / f"{name}.py") for name in names]
+    lines = {}
+    for name, finished in ended(place, files, "-o", TIMEOUT):
+        topology = re.search(r"^(\w+) ended after", finished.err, re.MULTILINE)
+        assert topology is not None, finished.err
+        lines[name] = logged(place, topology[1])
+    assert streams.is_answered(lines.pop(streams.ASKED))
+    assert lines == {name: [str(each) for each in streams.WANTED[name]] for name in streams.WANTED}
+
+
+def test_trident(place: Place) -> None:
+    names = (trident.MAP, trident.MIN_MAX, trident.WORD_COUNT)
+    lines = printed(place, [EXAMPLES / f"{name}.py" for name in names])
+    assert trident.last_counts(lines[trident.MAP]) == trident.map_counts()
+    assert sorted(lines[trident.MIN_MAX]) == trident.min_max_lines()
+    # A question is asked at some moment between the batches: counts grow up to those of the end.
+    for word, counts in trident.counts_shown(lines[trident.WORD_COUNT]).items():
+        assert counts == sorted(counts), word
+        assert counts[-1] <= trident.word_counts()[word]
+
+
+def test_requests_to_states(place: Place) -> None:
+    """TridentReach over static states, and TridentWordCount over one that is counted."""
     with serving(RequestLimits(request_secs=SECS)) as server:
         host, port = server.addresses.topologies
-        run = place.start("run", EXAMPLES / "trident_reach.py", "-o", f"drpc.servers={host}:{port}")
+        reach, words = (
+            place.start("run", STARTER / f"{name}.py", "-o", f"drpc.servers={host}:{port}")
+            for name in ("trident_reach", "trident_word_count")
+        )
         with DRPCClient(*server.addresses.callers, SECS) as drpc:
             assert {url: drpc.execute("reach", url) for url in REACH} == REACH
-        run.end()
+            words.until(
+                lambda: (
+                    sorted(json.loads(drpc.execute("words", trident.ASKED)))
+                    == trident.requested_counts()
+                ),
+                "all words are counted",
+            )
+        reach.end()
+        words.end()
     place.nothing_is_left()

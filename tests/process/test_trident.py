@@ -1,7 +1,9 @@
 """Trident in real processes: counts are exact whatever is killed (T2, N2)."""
 
+import json
 import sqlite3
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -9,17 +11,13 @@ from heron_connectors.requests.client import DRPCClient
 from heron_connectors.requests.table import RequestLimits
 from heron_connectors.requests.thrift_interface import DRPCExecutionException
 from heronpy_compat.trident import OpaqueSerializer, TransactionalSerializer
-from tests.process.process_support import TOPOLOGIES, Place, Running
+from tests.process.process_support import EXAMPLES, TOPOLOGIES, Place, Running
 from tests.unit.heron_connectors.request_server_support import HOST, serving
+from tests.unit.heronpy_compat.trident.trident_oracles import ASKED, requested_counts
 
 TOPOLOGY = TOPOLOGIES / "trident_counts.py"
+REQUESTS = EXAMPLES / "storm_starter" / "trident_word_count.py"
 PARTITIONS, LINES = 3, 400
-EXPECTED = Counter(
-    word
-    for partition in range(PARTITIONS)
-    for number in range(LINES)
-    for word in ("all", f"p{partition}", f"w{number % 17}")
-)
 VICTIMS = (
     "heron: b-1",
     "heron: spout-lines[0]",
@@ -28,9 +26,21 @@ VICTIMS = (
     "heron: b-2",
     "heron: b-0[1]",
 )
+UPDATED_LINES = 140
+"""Of a partition: at the slow pace of the updates they take some 15 s."""
 END_SECS = 120.0
 INTERVAL = "topology.trident.batch.emit.interval.millis"
 CALL_SECS, REQUEST_SECS = 60.0, 5.0
+
+
+def expected(lines: int) -> Counter[str]:
+    """The counts of so many lines in each partition."""
+    return Counter(
+        word
+        for partition in range(PARTITIONS)
+        for number in range(lines)
+        for word in ("all", f"p{partition}", f"w{number % 17}")
+    )
 
 
 def progress(place: Place) -> int:
@@ -67,14 +77,14 @@ def test_counts_are_exact_whatever_is_killed(place: Place, kind: str) -> None:
     running = place.start("run", TOPOLOGY)
     kill_one_after_the_other(place, running)
     running.wait(END_SECS).succeeded()
-    assert counts_in_database(place, kind) == EXPECTED
-    assert counts_in_memory(place) == EXPECTED
+    assert counts_in_database(place, kind) == expected(LINES)
+    assert counts_in_memory(place) == expected(LINES)
     place.nothing_is_left()
 
 
 def test_counts_are_exact_when_the_topology_is_scaled(place: Place) -> None:
     """The bolts without a state of their own get more tasks while batches are under way."""
-    place.environment["TRIDENT_KIND"] = "opaque"
+    place.environment.update(TRIDENT_KIND="opaque", TRIDENT_LINES=str(UPDATED_LINES))
     # A slow pace: the updates are to come before the end.
     running = place.start("run", TOPOLOGY, "-o", f"{INTERVAL}=150")
     running.until(lambda: progress(place) > 40, "data flows")
@@ -82,8 +92,8 @@ def test_counts_are_exact_when_the_topology_is_scaled(place: Place) -> None:
         update = ("update", "TridentCounts", "--component-parallelism", parallelism)
         place.heronpy(*update).succeeded()
     running.wait(END_SECS).succeeded()
-    assert counts_in_database(place, "opaque") == EXPECTED
-    assert counts_in_memory(place) == EXPECTED
+    assert counts_in_database(place, "opaque") == expected(UPDATED_LINES)
+    assert counts_in_memory(place) == expected(UPDATED_LINES)
 
 
 def test_requests_query_a_state_and_survive_the_coordinator(place: Place) -> None:
@@ -91,21 +101,19 @@ def test_requests_query_a_state_and_survive_the_coordinator(place: Place) -> Non
     that the dying process has fetched ends by the server's time-out."""
     with serving(RequestLimits(request_secs=REQUEST_SECS)) as server:
         port = server.addresses.topologies[1]
-        running = place.start("run", TOPOLOGIES / "trident_requests.py", "-o",
-                              f"drpc.servers={HOST}:{port}")  # fmt: skip
+        running = place.start("run", REQUESTS, "-o", f"drpc.servers={HOST}:{port}")
         with DRPCClient(HOST, server.addresses.callers[1], timeout_secs=CALL_SECS) as drpc:
 
-            def answer() -> str:
-                try:
-                    return drpc.execute("words", "cat dog bird")
-                except DRPCExecutionException:
-                    return ""
+            def is_answered() -> bool:
+                with suppress(DRPCExecutionException):
+                    return sorted(json.loads(drpc.execute("words", ASKED))) == requested_counts()
+                return False
 
-            running.until(lambda: answer() == "[[3]]", "the words are counted")
+            running.until(is_answered, "the words are counted")
             for victim in ("heron: mastercoord-bg1", "heron: mastercoord-bg0"):
                 process = running.until(lambda: running.process_called(victim), "it runs")  # noqa: B023
                 process.kill()
-                running.until(lambda: answer() == "[[3]]", "the counts are the same")
+                running.until(is_answered, "the counts are the same")
         running.end()
 
 
@@ -133,12 +141,12 @@ def test_windows_are_exact_whatever_is_killed(place: Place, kind: str, store: st
 
 def test_windows_by_duration_in_real_time(place: Place) -> None:
     """Each word is in one window of three seconds, but for those of the window that is open."""
-    place.environment.update(TRIDENT_WINDOW="tumbling-duration", TRIDENT_ROUNDS="60")
+    place.environment.update(TRIDENT_WINDOW="tumbling-duration", TRIDENT_ROUNDS="45")
     running = place.start("run", TOPOLOGIES / "trident_windows.py", "-o", f"{INTERVAL}=100")
     running.wait(END_SECS).succeeded()
     counts = [int(line) for line in (place.results_folder / "counts").read_text().splitlines()]
     assert len(counts) >= 2
-    assert 0 < sum(counts) <= 36 * 60
+    assert 0 < sum(counts) <= 36 * 45
 
 
 def windows_counted(place: Place) -> int:

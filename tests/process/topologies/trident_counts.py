@@ -1,8 +1,8 @@
 """Trident counts the words of three partitions of lines, in SQLite and in memory.
 
 TRIDENT_KIND is the kind of spout and of both states, `transactional` or `opaque`; the attempts of
-an opaque batch have different lines. TEST_RESULTS takes counts.db, and `memory`, to which each new
-count of the state in memory is appended.
+an opaque batch have different lines. Each partition has TRIDENT_LINES lines. TEST_RESULTS takes
+counts.db, and `memory`, to which each new count of the state in memory is appended.
 """
 
 import os
@@ -27,7 +27,8 @@ from heronpy_compat.trident import (
 
 KIND = os.environ.get("TRIDENT_KIND", "opaque")
 FOLDER = os.environ.get("TEST_RESULTS", ".")
-PARTITIONS, LINES, SIZE, SPARE = 3, 400, 4, 30
+PARTITIONS, SIZE, SPARE = 3, 4, 30
+LINES = int(os.environ.get("TRIDENT_LINES", "400"))
 
 
 def lines_of(partition, begin, end):

@@ -1,5 +1,6 @@
 """The windowing examples of storm-starter, and TridentReach, in the tester."""
 
+import json
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.unit.heronpy_compat.storm_starter_oracles import (
     join_bolt,
     stateful,
 )
+from tests.unit.heronpy_compat.trident.trident_oracles import ASKED, requested_counts
 
 
 @pytest.fixture
@@ -69,7 +71,25 @@ def test_requests_over_static_states(fresh_imports: None, monkeypatch: pytest.Mo
             assert {url: drpc.execute("reach", url) for url in REACH} == REACH
 
 
+def test_requests_over_counted_words(fresh_imports: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    module = import_module("trident_word_count")
+    with LocalDRPC() as drpc:
+        topology = module.construct(drpc)
+        with TopologyTester(topology.build("WordCount"), drpc=drpc) as tester:
+            for _ in range(10):
+                tester.run_spouts()
+                tester.advance(1)
+            assert sorted(json.loads(drpc.execute("words", ASKED))) == requested_counts()
+
+
 def test_every_example_is_here() -> None:
     shared = {"integers", "sliding_sum"}
-    others = {"stateful", "join_bolt", "persistent_windowing", "trident_reach"}
+    others = {
+        "stateful",
+        "join_bolt",
+        "persistent_windowing",
+        "trident_reach",
+        "trident_word_count",
+    }
     assert {path.stem for path in EXAMPLES.glob("*.py")} == {*PRINTED, *shared, *others}
