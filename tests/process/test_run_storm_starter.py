@@ -1,5 +1,6 @@
-"""The examples of storm-starter on real processes print what the same tests' oracles compute for
-the tester. Examples run side by side: each takes a second, most of which is waiting."""
+"""The examples of storm-starter on real processes, compared with the oracles of the tester's tests.
+
+Examples run side by side: most of the second that each takes is waiting."""
 
 import json
 import re
@@ -25,9 +26,9 @@ from tests.unit.heronpy_compat.trident import trident_oracles as trident
 
 STARTER = EXAMPLES / "storm_starter"
 SIDE_BY_SIDE = 3
-"""Topologies at once, of some six processes each: more of them only wait for the cores."""
+"""Topologies at once, of some six processes each: more topologies would wait for the cores."""
 LONG_MINUTES, TIMEOUT = 1, "topology.message.timeout.secs=300"
-"""Windows that do not end before their data, and the longer life of the tuples in them."""
+"""Windows that do not end before their data, and a longer life of tuples."""
 SECS = 120.0
 """For some topologies that start together on a busy machine."""
 
@@ -42,7 +43,7 @@ def ended(place: Place, files: Sequence[Path], *options: str) -> Iterator[tuple[
 
 
 def printed(place: Place, files: Sequence[Path]) -> dict[str, list[str]]:
-    """Example -> the lines that it prints, without the names of its instances."""
+    """Example -> its printed lines, without the names of instances."""
     lines: dict[str, list[str]] = {}
     for name, finished in ended(place, files):
         split = (line.partition("] | ") for line in finished.out.splitlines())
@@ -65,7 +66,7 @@ def test_windows_and_states(place: Place) -> None:
 
 
 def with_long_windows(place: Place, file: Path) -> Path:
-    """An example whose windows by the clock end with its data however busy the machine is."""
+    """A copy of an example whose windows by the clock end with the data, on a busy machine too."""
     text = re.sub(
         r"Duration\.seconds\(\d+\)", f"Duration.minutes({LONG_MINUTES})", file.read_text()
     )
@@ -75,7 +76,7 @@ def with_long_windows(place: Place, file: Path) -> Path:
 
 
 def logged(place: Place, name: str) -> list[str]:
-    """What the tasks of a topology logged, in the order of the tasks."""
+    """The log lines of a topology's tasks, in the order of the tasks."""
     files = [file for file in place.logs(name).glob("*.log") if re.search(r"-\d+$", file.stem)]
     tasks = sorted(
         (int(file.stem.rpartition("-")[2]), file)
@@ -112,7 +113,7 @@ def test_trident(place: Place) -> None:
 
 
 def test_requests_to_states(place: Place) -> None:
-    """TridentReach over static states, and TridentWordCount over one that is counted."""
+    """TridentReach over static states, and TridentWordCount over counts."""
     with serving(RequestLimits(request_secs=SECS)) as server:
         host, port = server.addresses.topologies
         reach, words = (

@@ -1,4 +1,4 @@
-"""What the examples of Storm's Streams API log, computed in plain Python."""
+"""The log lines of the examples of Storm's Streams API, computed in plain Python."""
 
 from collections import Counter
 from pathlib import Path
@@ -17,7 +17,7 @@ def by_key(items: list[tuple[Any, Any]]) -> dict[Any, list[Any]]:
 
 
 def windowed_word_count() -> list[Any]:
-    """Words that occur more than once."""
+    """Words with a count above one."""
     text = "the cow jumped over the moon an apple a day the man in the moon"
     return [pair for pair in Counter(text.split()).items() if pair[1] > 1]
 
@@ -34,13 +34,13 @@ def branches() -> list[Any]:
 
 
 def sliding() -> list[dict[Any, list[int]]]:
-    """Windows that end with each third quote, and with the data."""
+    """Windows up to each third quote, and up to the end of the data."""
     ends = [3, 6, 9, 12]
     return [by_key(PRICES[max(0, end - 6) : end]) for end in ends] + [by_key(PRICES[9:])]
 
 
 def group_by_key_and_window() -> list[Any]:
-    """Lists, and what is highest in them."""
+    """Lists, and the highest price of each list."""
     lists = [item for window in sliding()[:4] for item in window.items()]
     return lists + [(key, max(prices)) for key, prices in lists]
 
@@ -81,13 +81,13 @@ WANTED = {
     "windowed_word_count": windowed_word_count(),
     "word_count_to_bolt": word_count_to_bolt(),
 }
-"""Example -> what its last stages log, in the order of the stages."""
+"""Example -> the log of its last stages, in the order of the stages."""
 ASKED = "state_queries"
 """The example whose answers depend on the moment of the question."""
 
 
 def is_answered(lines: list[str]) -> bool:
-    """Each question of `ASKED` in its order: with a count of some moment, and with None for a word
-    that never came."""
+    """True if the questions of `ASKED` have answers in their order: counts of some moment, and None
+    for a word outside of the data."""
     words = [line.split("'")[1] for line in lines]
     return words == ["storm", "heron", "flink"] and "('flink', None)" in lines

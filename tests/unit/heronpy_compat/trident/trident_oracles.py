@@ -1,4 +1,4 @@
-"""What the examples of Trident print, computed from their data in plain Python."""
+"""The output of the examples of Trident, computed from the data in plain Python."""
 
 import re
 from collections import Counter
@@ -11,19 +11,19 @@ ASKED = "cat the dog jumped"
 
 
 def words_of(name: str) -> list[str]:
-    """The words of an example's sentences, in their order."""
+    """The words of an example's sentences, in order."""
     text = (EXAMPLES / f"{name}.py").read_text()
     return " ".join(re.findall(r'^    \["(.*)"\],$', text, re.MULTILINE)).split()
 
 
 def map_counts() -> dict[str, int]:
-    """The last count of each word that TridentMap does not filter out."""
+    """The last count of each word behind the filter of TridentMap."""
     counts = Counter(word.upper() for word in words_of(MAP))
     return {word: counts[word] for word in ("THE", "TO", "BE", "AND")}
 
 
 def word_counts() -> dict[str, int]:
-    """The last answer of TridentWordCount for each of its questions; there is not a cat in it."""
+    """The last answer of TridentWordCount for each word of the questions; `cat` has no count."""
     counts = Counter(words_of(WORD_COUNT))
     return {word: counts[word] for word in ("the", "man", "jumped")}
 
@@ -50,7 +50,7 @@ def min_max_lines() -> list[str]:
 
 
 def counts_shown(lines: list[str]) -> dict[str, list[int]]:
-    """word -> its counts, one after the other."""
+    """word -> counts, one after the other."""
     counts: dict[str, list[int]] = {}
     for word, count in (line.split(": ") for line in lines):
         counts.setdefault(word, []).append(int(count))
@@ -58,5 +58,5 @@ def counts_shown(lines: list[str]) -> dict[str, list[int]]:
 
 
 def last_counts(lines: list[str]) -> dict[str, int]:
-    """word -> the count that was shown last."""
+    """word -> the last count."""
     return {word: counts[-1] for word, counts in counts_shown(lines).items()}
