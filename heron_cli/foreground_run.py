@@ -20,6 +20,7 @@ from heron_cli.run_result import (
     waiting_text,
     without_outcome,
 )
+from heron_cli.start_reasons import StartReasons
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import INCOMPLETE
 from heron_core.plans import TopologyState
@@ -72,6 +73,7 @@ class ForegroundRun:
     _lines: ConsoleReader = field(default_factory=ConsoleReader)
     _ask_at: float = 0.0
     _ended: bool = False
+    _reasons: StartReasons | None = None
     _lost: bool = False
     """The scheduler has left no record of the end."""
     _status: int = 0
@@ -141,6 +143,14 @@ class ForegroundRun:
                 self.stats = stats
                 self.screen.show(stats, self.clock.secs)
                 self._ask_at = self.clock.secs + fresh_secs
+            if stats is None or len(stats.containers) < len(stats.containers_expected):
+                self._show_start()
+
+    def _show_start(self) -> None:
+        if self._reasons is None:
+            self._reasons = StartReasons(self.store, self.launch.topology.name)
+        if text := self._reasons.changed(self.clock.secs):
+            self.screen.note(text)
 
     def _has_just_ended(self) -> bool:
         """Whether the state store knows of an end that we do not know of yet."""

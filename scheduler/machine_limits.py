@@ -6,6 +6,7 @@ import resource
 from heron_core import config as keys
 from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan
+from heron_engine.scheduler.container.control_groups import granted
 
 INSTANCE_BYTES_MIN = 8 * 1024 * 1024
 """Private memory of an idle instance; user code needs more."""
@@ -46,4 +47,6 @@ def check_files(packing: PackingPlan, limit: int) -> None:
 
 
 def _memory_bytes() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    machine_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    granted_bytes = granted().memory_bytes
+    return machine_bytes if granted_bytes is None else min(machine_bytes, granted_bytes)

@@ -22,6 +22,8 @@ from heron_io.state_store.protocol import StateStore
 
 log = logging.getLogger("operations")
 
+WAITING = "waiting"
+"""Key of a scheduler's node: what a start waits for, in words."""
 GUARDIAN = "guardian"
 """Key of a scheduler's node: pid and start of the process that takes its place."""
 IDENTITY = ("host", "pid", "started")

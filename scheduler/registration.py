@@ -49,12 +49,16 @@ from heron_engine.scheduler.submission import Submission
 from heron_engine.scheduler.user_folder import Home
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
+from heron_io.polling import wait_until
 from heron_io.processes import started_at, user_name
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 
 log = logging.getLogger("scheduler")
+
+SUBMITTED_SECS = 3.0
+"""Between a topology's first node and its scheduler's: one write to a state store under load."""
 
 
 def resumed(submission: Submission) -> Submission:
@@ -126,11 +130,20 @@ def register(submission: Submission, backend: Backend) -> None:
             raise _taken(name, store.get(scheduler_path(name)) or {}) from None
         # A request created just before the end of an earlier topology is not for the new one.
         TopologyRequests(store, name).remove_all()
-        if isinstance(backend, SelfRunning):
-            store.put(scheduler_path(name), scheduler_node(backend))
+        node = scheduler_node(backend)
+        # Until a scheduler of ours writes its own node, the command stands for the scheduler:
+        # without a live process the topology would be stale, and lost to the next submission.
+        store.put(
+            scheduler_path(name), node if isinstance(backend, SelfRunning) else {**node, **_own()}
+        )
         store.put(packing_path(name), packing_to_json(submission.packing))
         store.put(keys_path(name), to_json(submission.keys))
         store.put(execution_path(name), _first_state(submission))
+
+
+def _own() -> dict[str, Any]:
+    """This process, in a scheduler's node."""
+    return {"pid": os.getpid(), "started": started_at(os.getpid())}
 
 
 def _first_state(submission: Submission) -> dict[str, Any]:
@@ -276,7 +289,13 @@ def _runs(process: Any) -> bool:
 
 
 def _remove_stale(store: StateStore, name: str) -> None:
-    """Remove the nodes of a scheduler that was killed together with its machine."""
+    """Remove the nodes of a scheduler that was killed together with its machine. A topology
+    without a scheduler's node is being submitted or removed, and stale if it stays like that."""
+
+    def is_known() -> bool:
+        return store.get(scheduler_path(name)) is not None or store.get(topology_path(name)) is None
+
+    wait_until(is_known, SUBMITTED_SECS)
     if store.get(topology_path(name)) is not None and not is_alive(store.get(scheduler_path(name))):
         forget(store, name)
 

@@ -13,8 +13,9 @@ from heron_io.state_store.zookeeper_access import PRIVATE_VARIABLES
 
 STOP_SECS = 30
 """Longer than a run needs to stop: tuples in flight, and the shutdown timeout of its processes."""
-SENT = ("HERONPY_HOME", "HERONPY_ZOOKEEPER", "HERONPY_CONFIG")
+SENT = ("HERONPY_HOME", "HERONPY_CONFIG")
 """Environment variables that the unit copies if they are set."""
+ZOOKEEPER = "HERONPY_ZOOKEEPER"
 
 
 @click.command(
@@ -40,7 +41,7 @@ def service_command(system: bool, words: tuple[str, ...]) -> None:
     if not name:
         raise UsageError("name the topology's FILE, as for `heronpy run`")
     click.echo(unit_text(name, words, system=system), nl=False)
-    for line in hints(name, system=system):
+    for line in hints(name, system=system, in_zookeeper=given["zookeeper"] is not None):
         click.echo(line, err=True)
 
 
@@ -79,14 +80,20 @@ def quoted(word: str) -> str:
     return escaped if escaped and not set(escaped) & set(" \t;'\"\\") else f'"{escaped}"'
 
 
-def hints(name: str, *, system: bool) -> list[str]:
-    """Lines that say how to install the unit."""
+def hints(name: str, *, system: bool, in_zookeeper: bool) -> list[str]:
+    """Lines that say how to install the unit, and what the unit lacks. `in_zookeeper`: whether the
+    arguments of `heronpy run` have --zookeeper, because `run` does not read the variable."""
     folder = "/etc/systemd/system" if system else "~/.config/systemd/user"
     control = "systemctl" if system else "systemctl --user"
     lines = [f"put it into {folder}/{name}.service, then: {control} enable --now {name}"]
     if not system:
         lines.append(
             "to start the topology with the machine, not with your login: loginctl enable-linger"
+        )
+    if (server := os.environ.get(ZOOKEEPER)) and not in_zookeeper:
+        lines.append(
+            f"{ZOOKEEPER} has no effect on `heronpy run`, so the state is in files: add "
+            f"--zookeeper {server} to keep the state in ZooKeeper"
         )
     secret = [variable for variable in PRIVATE_VARIABLES if variable in os.environ]
     if secret:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ from heron_cli.options.state_store import (
 )
 from heron_cli.options.topology import DryRun, TopologyOptions, with_topology_options
 from heron_cli.resolve_source import TopologySource, resolve
+from heron_cli.start_reasons import StartReasons
 from heron_core.errors import HeronError
 from heron_core.plans import TopologyState
 from heron_core.records import replace
@@ -296,14 +298,17 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
     from heron_io.state_store.opening import open_store
 
     name, expected = submission.topology.name, len(submission.packing.instances)
-    up = 0
+    up, began = 0, time.monotonic()
     with open_store(submission.store_url) as store, MasterClient(store, name) as client:
+        reasons = StartReasons(store, name)
 
         def is_ready() -> bool:
             nonlocal up
             stats = client.try_stats(wait_secs=1.0)
             up = sum(component.up for component in stats.components.values()) if stats else up
             ready = up == expected or (isinstance(stats, QueryStats) and stats.ready)
+            if not ready and (text := reasons.changed(time.monotonic() - began)):
+                click.echo(text, err=True)
             if isinstance(stats, TopologyStats) and stats.checkpoints is not None:
                 _check_restored(submission, stats.checkpoints)
                 ready = ready and stats.checkpoints.released
@@ -312,10 +317,10 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
         if wait_until(is_ready, ready_secs):
             return
     where = "its job's page" if scheduler is None else f"`heronpy tail {name}`"
-    full = shortage(submission.home.path)
+    why = shortage(submission.home.path) or reasons.last or f"look at {where}"
     raise HeronError(
         f"{name}: {up} of {expected} instances run after {ready_secs:.0f} s; it was "
-        f"left running: {full or f'look at {where}'}, end it with `heronpy kill {name}`"
+        f"left running: {why}, end it with `heronpy kill {name}`"
     )
 
 

@@ -7,7 +7,13 @@ import socket
 
 from heron_cli.doctor.results import CheckResult
 from heron_core.errors import HeronError
-from heron_engine.scheduler.container.control_groups import CPU, MEMORY, GroupAccess, group_access
+from heron_engine.scheduler.container.control_groups import (
+    CPU,
+    MEMORY,
+    GroupAccess,
+    granted,
+    group_access,
+)
 from heron_engine.scheduler.machine_limits import (
     FILES_OF_INSTANCE,
     FILES_OF_PROCESS,
@@ -21,8 +27,6 @@ INSTANCES_EXPECTED = 64
 PROCESSES_EXPECTED = 256
 FREE_BYTES_EXPECTED = 1 << 30
 """Logs and checkpoints of a day: less is told before it is a problem."""
-CPU_MAX = "/sys/fs/cgroup/cpu.max"
-MEMORY_MAX = "/sys/fs/cgroup/memory.max"
 
 
 def machine_results(home: str) -> list[CheckResult]:
@@ -30,9 +34,10 @@ def machine_results(home: str) -> list[CheckResult]:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     processes, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    by_groups = granted()
     return [
-        cores_result(len(os.sched_getaffinity(0)), _read(CPU_MAX)),
-        memory_result(memory, _read(MEMORY_MAX)),
+        cores_result(len(os.sched_getaffinity(0)), by_groups.cores),
+        memory_result(memory, by_groups.memory_bytes),
         limits_result(group_access()),
         files_result(files),
         processes_result(processes),
@@ -42,21 +47,18 @@ def machine_results(home: str) -> list[CheckResult]:
     ]
 
 
-def cores_result(cores: int, quota: str) -> CheckResult:
-    """`quota`: cgroup v2's cpu.max, `MICROSECONDS PERIOD` or `max PERIOD`; empty if unknown."""
-    used, _, period = quota.partition(" ")
-    if used.isdigit() and period.isdigit() and int(used) < cores * int(period):
-        return CheckResult(
-            "cores", "ok", f"{cores}, of which a cgroup grants {int(used) / int(period):g}"
-        )
+def cores_result(cores: int, granted_cores: float | None) -> CheckResult:
+    """`granted_cores`: by the control groups around this process; None without a limit."""
+    if granted_cores is not None and granted_cores < cores:
+        return CheckResult("cores", "ok", f"{cores}, of which a cgroup grants {granted_cores:g}")
     return CheckResult("cores", "ok", str(cores))
 
 
-def memory_result(memory_bytes: int, limit: str) -> CheckResult:
-    """`limit`: cgroup v2's memory.max, bytes or `max`; empty if unknown."""
-    granted = min(memory_bytes, int(limit)) if limit.isdigit() else memory_bytes
-    instances = granted // INSTANCE_BYTES_MIN
-    capacity = f"{granted >> 20} MiB, for {instances:,} idle instances at most"
+def memory_result(memory_bytes: int, granted_bytes: int | None) -> CheckResult:
+    """`granted_bytes`: by the control groups around this process; None without a limit."""
+    usable = memory_bytes if granted_bytes is None else min(memory_bytes, granted_bytes)
+    instances = usable // INSTANCE_BYTES_MIN
+    capacity = f"{usable >> 20} MiB, for {instances:,} idle instances at most"
     if instances < INSTANCES_EXPECTED:
         return CheckResult("memory", "problem", capacity, "give the machine or its cgroup more")
     return CheckResult("memory", "ok", capacity)
@@ -138,11 +140,3 @@ def _host_result(name: str) -> CheckResult:
         remedy = f"add {name} to /etc/hosts: Spark, YARN and topologies on several hosts look it up"
         return CheckResult("host name", "absent", f"{name} has no address", remedy)
     return CheckResult("host name", "ok", f"{name}, {address}")
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return ""

@@ -83,6 +83,14 @@ class GroupAccess:
         return next((each for each in self.bases if each.controller == controller), None)
 
 
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What the groups around this process leave of the machine; None: all of it."""
+
+    cores: float | None
+    memory_bytes: int | None
+
+
 # --- pure ---------------------------------------------------------------------------------------
 
 
@@ -224,6 +232,51 @@ def check_limits() -> None:
         raise HeronError(
             f"{keys.CONTAINER_LIMITS} is {keys.LIMITS_REQUIRED}, and {'; '.join(reasons)}"
         )
+
+
+def granted() -> Granted:
+    """The least that our group, or a group above it, grants of cores and memory: each of them is
+    a limit of all processes below."""
+    try:
+        known = hierarchies(_content("/proc/self/cgroup"), _content("/proc/self/mountinfo"))
+    except (OSError, ValueError):
+        return Granted(None, None)
+    return granted_by(known)
+
+
+def granted_by(known: Mapping[str, Hierarchy]) -> Granted:
+    """The same by these hierarchies."""
+    cores = [_cores_of(group, each.version) for each, group in _around(known.get(CPU))]
+    sizes = [_memory_of(group, each.version) for each, group in _around(known.get(MEMORY))]
+    return Granted(
+        min((each for each in cores if each is not None), default=None),
+        min((each for each in sizes if each is not None), default=None),
+    )
+
+
+def _around(hierarchy: Hierarchy | None) -> Iterable[tuple[Hierarchy, str]]:
+    """Our group and those above it, up to the topmost visible one."""
+    if hierarchy is None:
+        return
+    group = hierarchy.group
+    while group.startswith(hierarchy.mount):
+        yield hierarchy, group
+        group = os.path.dirname(group)
+
+
+def _cores_of(group: str, version: int) -> float | None:
+    if version == 1:
+        words = _words(group, "cpu.cfs_quota_us") + _words(group, "cpu.cfs_period_us")
+    else:
+        words = _words(group, "cpu.max")
+    if len(words) != 2 or not all(map(str.isdigit, words)):
+        return None  # `max`, -1, or the root group, which has no such file
+    return int(words[0]) / int(words[1])
+
+
+def _memory_of(group: str, version: int) -> int | None:
+    words = _words(group, "memory.limit_in_bytes" if version == 1 else "memory.max")
+    return int(words[0]) if words and words[0].isdigit() else None
 
 
 # --- limiting -------------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ from heron_engine.scheduler.backends.spark.spark_home import spark_home
 from heron_engine.scheduler.backends.spark.state_watch import StateWatch
 from heron_engine.scheduler.container.shutdown_timeouts import CONTAINER_SHUTDOWN_SECS
 from heron_engine.scheduler.container_sizes import CONTAINER_SIZE
+from heron_engine.scheduler.own_nodes import WAITING
 from heron_engine.scheduler.packaging.bundle import Bundle, bundled, zipped_packages
 from heron_io.java import find_java
 from heron_io.logs import log_to
@@ -138,6 +139,9 @@ class Driver:
                 self.first = "application" not in (store.get(scheduler_path(self._name)) or {})
                 self._state_watch = StateWatch(store, self._name, self._waker)
                 self._apply(folder, store)
+            except HeronError as error:
+                self._show_waiting(store, str(error))  # until the next attempt, if there is one
+                raise
             finally:
                 store.close()
         except HeronError as error:
@@ -183,10 +187,12 @@ class Driver:
         environment = environment_of(folder, spec.master, spec.options.python, local)
         words = render.submit_words(self._name, spec.master, chosen)
         log.info("spark-submit %s", " ".join(words))
+        self._show_waiting(store, f"Spark starts at {spec.master.text}")
         with spark_context(words, environment, spec.master.text) as context:
             self._announce(str(context.applicationId), store)
             self._slots_each = render.slots_each(spec.master, chosen)
-            self._wait_for_slots(context)
+            self._wait_for_slots(context, store)
+            self._show_waiting(store, "")
             self._send(context, bundle, folder)
             task_spec, is_barrier = self._task_spec(bundle), spec.options.is_barrier
             self._jobs = Jobs(context, task_spec, is_barrier, self._name, self._waker)
@@ -199,13 +205,25 @@ class Driver:
         store.put(path, {**(store.get(path) or {}), **found})
         log.info("application %s at %s", application, self.spec.master.text)
 
-    def _wait_for_slots(self, context: "SparkContext") -> None:
+    def _show_waiting(self, store: StateStore, text: str) -> None:
+        """Publish the reason of a start that takes long, for the commands that wait; empty: none.
+        Without a state store the log has the reason."""
+        try:
+            path = scheduler_path(self._name)
+            node = {**(store.get(path) or {})}
+            if text != node.pop(WAITING, ""):
+                store.put(path, {**node, WAITING: text} if text else node)
+        except HeronError as error:
+            log.warning("the reason of the wait is not published (%s): %s", text, error)
+
+    def _wait_for_slots(self, context: "SparkContext", store: StateStore) -> None:
         master, need = self.spec.master, len(self.spec.submission.packing.containers)
         if master.kind is MasterKind.LOCAL:
             return  # the number in its name was checked
         asked = render.executor_words(master, settings_of(self.spec))
         wait = RegistrationWait(master, need, time.monotonic(), asked=asked)
-        while not wait.enough(self._slots(context), time.monotonic()):
+        while not wait.enough(have := self._slots(context), time.monotonic()):
+            self._show_waiting(store, wait.text(have))
             time.sleep(REGISTERING_POLL_SECS)
 
     def _slots(self, context: "SparkContext") -> int:

@@ -54,6 +54,11 @@ class RegistrationWait:
     def __post_init__(self) -> None:
         self._changed = self.since
 
+    def text(self, have: int) -> str:
+        """What is missing, for the commands that wait."""
+        size = f" ({self.asked})" if self.asked else ""
+        return f"{self.master.text} has {have} of {self.need} slots for containers{size}"
+
     def enough(self, have: int, now: float) -> bool:
         """Whether there are enough slots now; HeronError when it is no use to wait longer."""
         if have != self.have:

@@ -24,6 +24,7 @@ from heron_engine.scheduler.backends.yarn.events import Ask
 from heron_engine.scheduler.backends.yarn.jvm import own_jars, own_py4j
 from heron_engine.scheduler.backends.yarn.staging import Staging, check_size
 from heron_engine.scheduler.clusters.config import ClusterConfig
+from heron_engine.scheduler.own_nodes import WAITING
 from heron_engine.scheduler.packaging.archive import this_python
 from heron_engine.scheduler.packaging.bundle import bundled, topmost
 from heron_io.master_client import MasterClient
@@ -406,7 +407,7 @@ class YarnBackend:
 
     def waiting(self, store: StateStore, name: str) -> str:
         """By what the application master has published."""
-        return str((requests.node_of(store, name) or {}).get(requests.WAITING, ""))
+        return str((requests.node_of(store, name) or {}).get(WAITING, ""))
 
     def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
         """Nothing to do: the application master follows the packing plan in the state store."""

@@ -35,6 +35,7 @@ from heron_engine.scheduler.container.agent_arguments import (
     parsed,
     remove_old_sockets,
 )
+from heron_io.logs import log_text_to
 from heron_io.state_store.opening import open_store
 
 MODULE = "heron_engine.scheduler.backends.yarn.container_agent"
@@ -128,7 +129,7 @@ def main(words: Sequence[str]) -> int:
     """Run one container until the end; returns its exit code."""
     given = parsed(agent_parser(MODULE, __doc__), words)
     store_url, number = given.value("store"), int(given.value("container"))
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    log_text_to(logging.StreamHandler(sys.stderr), logging.WARNING)
     remove_old_sockets()
     try:
         check_python(given.own.python, "yarn")

@@ -40,7 +40,6 @@ from heron_engine.scheduler.backends.yarn.requests import (
     CAPACITY,
     FOLDER,
     STANDBY,
-    WAITING,
     asks_of,
     number_of,
     rows,
@@ -53,6 +52,7 @@ from heron_engine.scheduler.backends.yarn.standby import is_standby
 from heron_engine.scheduler.cluster_nodes import ClusterNodes, Found
 from heron_engine.scheduler.container.agent import ContainerAgent
 from heron_engine.scheduler.container.agent_arguments import check_python, remove_old_sockets
+from heron_engine.scheduler.own_nodes import WAITING
 from heron_engine.scheduler.update_plans import Packings, read_packings
 from heron_io.logs import log_text_to
 from heron_io.state_store.opening import open_store

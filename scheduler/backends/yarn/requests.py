@@ -18,8 +18,6 @@ from heron_engine.scheduler.backends.yarn.standby import is_standby
 from heron_io.state_store.protocol import StateStore
 
 Location = dict[str, Any]
-WAITING = "waiting"
-"""In the scheduler's node: what the topology waits for, for people; absent if for nothing."""
 FOLDER = "folder"
 """In the scheduler's node: URI of the topology's own files."""
 STANDBY = "warm"

@@ -59,11 +59,11 @@ def test_the_hot_path_says_what_would_compile_it(
 @pytest.mark.parametrize(
     ("found", "status", "text"),
     [
-        (machine.cores_result(8, "150000 100000"), "ok", "8, of which a cgroup grants 1.5"),
-        (machine.cores_result(8, "max 100000"), "ok", "8"),
-        (machine.cores_result(8, ""), "ok", "8"),
-        (machine.memory_result(8 << 30, "max"), "ok", "8192 MiB, for 1,024 idle instances"),
-        (machine.memory_result(8 << 30, str(256 << 20)), "problem", "256 MiB, for 32 idle"),
+        (machine.cores_result(8, 1.5), "ok", "8, of which a cgroup grants 1.5"),
+        (machine.cores_result(8, 16.0), "ok", "8"),
+        (machine.cores_result(8, None), "ok", "8"),
+        (machine.memory_result(8 << 30, None), "ok", "8192 MiB, for 1,024 idle instances"),
+        (machine.memory_result(8 << 30, 256 << 20), "problem", "256 MiB, for 32 idle"),
         (machine.files_result(1024), "ok", "1,024 per process, for 488 instances"),
         (machine.files_result(40), "problem", "40 per process, for 0 instances"),
         (machine.files_result(resource.RLIM_INFINITY), "ok", "unlimited"),

@@ -85,3 +85,18 @@ def test_systemd_takes_both_units(here: Path) -> None:
         )
         assert checked.returncode == 0, checked.stderr
         assert unit.name not in checked.stderr
+
+
+def test_the_address_that_run_does_not_read_is_named_instead_of_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HERONPY_ZOOKEEPER", "zk:2181")
+    done = service("counts.py")
+    assert "HERONPY_ZOOKEEPER" not in done.stdout
+    assert done.stderr.splitlines()[-1] == (
+        "HERONPY_ZOOKEEPER has no effect on `heronpy run`, so the state is in files: add "
+        "--zookeeper zk:2181 to keep the state in ZooKeeper"
+    )
+    given = service("counts.py", "--zookeeper", "zk:2181")
+    assert "--zookeeper zk:2181" in given.stdout
+    assert "HERONPY_ZOOKEEPER" not in given.stderr

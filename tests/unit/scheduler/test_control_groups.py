@@ -14,10 +14,12 @@ from heron_engine.scheduler.container.control_groups import (
     OTHERS,
     Base,
     ContainerGroup,
+    Granted,
     GroupAccess,
     Hierarchy,
     access_by,
     files_of,
+    granted_by,
     hierarchies,
     limits_text,
 )
@@ -182,3 +184,36 @@ def test_without_control_groups_one_line_says_so() -> None:
     assert found.reasons == (
         "CPU and memory are not limited: control groups are not mounted (/sys/fs/cgroup)",
     )
+
+
+@pytest.mark.parametrize(
+    ("version", "above", "own", "found"),
+    [
+        (2, {"cpu.max": "150000 100000", "memory.max": "max"}, {"memory.max": "1000"}, (1.5, 1000)),
+        (2, {"memory.max": "2000"}, {"cpu.max": "max 100000", "memory.max": "3000"}, (None, 2000)),
+        (2, {}, {"cpu.max": "50000 100000"}, (0.5, None)),
+        (
+            1,
+            {"cpu.cfs_quota_us": "-1", "cpu.cfs_period_us": "100000"},
+            {"cpu.cfs_quota_us": "200000", "cpu.cfs_period_us": "100000",
+             "memory.limit_in_bytes": "4096"},
+            (2.0, 4096),
+        ),
+    ],
+)  # fmt: skip
+def test_the_least_of_our_group_and_those_above_is_granted(
+    tmp_path: Path,
+    version: int,
+    above: dict[str, str],
+    own: dict[str, str],
+    found: tuple[float | None, int | None],
+) -> None:
+    """The root has no files of limits in version 2: only the groups below it have them."""
+    group = tmp_path / "user.slice" / "worker.service"
+    group.mkdir(parents=True)
+    for folder, files in ((group.parent, above), (group, own)):
+        for name, content in files.items():
+            (folder / name).write_text(f"{content}\n")
+    mine = Hierarchy(version, str(tmp_path), str(group))
+    assert granted_by({CPU: mine, MEMORY: mine}) == Granted(*found)
+    assert granted_by({}) == Granted(None, None)
