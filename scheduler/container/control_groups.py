@@ -85,7 +85,7 @@ class GroupAccess:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What the groups around this process leave of the machine; None: all of it."""
+    """Cores and memory that the groups around this process leave; None: all of the machine's."""
 
     cores: float | None
     memory_bytes: int | None
@@ -235,8 +235,8 @@ def check_limits() -> None:
 
 
 def granted() -> Granted:
-    """The least that our group, or a group above it, grants of cores and memory: each of them is
-    a limit of all processes below."""
+    """The least cores and memory that our group or an ancestor grants: the limit of a group is a
+    limit of all processes below."""
     try:
         known = hierarchies(_content("/proc/self/cgroup"), _content("/proc/self/mountinfo"))
     except (OSError, ValueError):
@@ -245,7 +245,7 @@ def granted() -> Granted:
 
 
 def granted_by(known: Mapping[str, Hierarchy]) -> Granted:
-    """The same by these hierarchies."""
+    """The grant by these hierarchies."""
     cores = [_cores_of(group, each.version) for each, group in _around(known.get(CPU))]
     sizes = [_memory_of(group, each.version) for each, group in _around(known.get(MEMORY))]
     return Granted(
@@ -255,7 +255,7 @@ def granted_by(known: Mapping[str, Hierarchy]) -> Granted:
 
 
 def _around(hierarchy: Hierarchy | None) -> Iterable[tuple[Hierarchy, str]]:
-    """Our group and those above it, up to the topmost visible one."""
+    """Our group and its ancestors, up to the topmost visible group."""
     if hierarchy is None:
         return
     group = hierarchy.group

@@ -208,7 +208,7 @@ def test_the_least_of_our_group_and_those_above_is_granted(
     own: dict[str, str],
     found: tuple[float | None, int | None],
 ) -> None:
-    """The root has no files of limits in version 2: only the groups below it have them."""
+    """The root of version 2 has no files of limits: only the groups below have some."""
     group = tmp_path / "user.slice" / "worker.service"
     group.mkdir(parents=True)
     for folder, files in ((group.parent, above), (group, own)):
