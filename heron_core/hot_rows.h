@@ -7,28 +7,14 @@
 #include "hot_buffers.h"
 #include "hot_msgpack.h"
 #include "hot_path.h"
-
-enum {
-    REMEMBERED_BYTES_MAX = 24, /* longer texts are seldom words that come again */
-    REMEMBERED_TEXTS = 4096,   /* a power of two; some 300 KB when all are taken */
-};
+#include "hot_remembered.h"
+#include "hot_text.h"
 
 static uint64_t read_number(const unsigned char *from, int bytes) {
     uint64_t number = 0;
     while (bytes-- > 0)
         number = number << 8 | *from++;
     return number;
-}
-
-static int is_ascii(const unsigned char *text, Py_ssize_t size) {
-    uint64_t seen = 0, eight;
-    for (; size >= 8; size -= 8, text += 8) {
-        memcpy(&eight, text, 8);
-        seen |= eight;
-    }
-    while (size-- > 0)
-        seen |= *text++;
-    return !(seen & 0x8080808080808080ull);
 }
 
 static int is_utf8(const unsigned char *text, Py_ssize_t size) {
@@ -109,31 +95,8 @@ static Py_ssize_t first_plain_row(PyObject *body, Py_ssize_t rows) {
     return at == end ? ROWS_HEAD_BYTES : -1;
 }
 
-/* A text; a short one that came before is the object of before, whose hash is known by now. */
 static PyObject *read_text(const unsigned char *text, Py_ssize_t size) {
-    static PyObject *remembered[REMEMBERED_TEXTS];
-    if (size > REMEMBERED_BYTES_MAX || !is_ascii(text, size))
-        return PyUnicode_DecodeUTF8((const char *)text, size, NULL);
-    uint64_t hash = (uint64_t)size;
-    for (Py_ssize_t left = size; left > 0; left -= 8) {
-        uint64_t eight = 0;
-        memcpy(&eight, text + size - left, (size_t)(left < 8 ? left : 8));
-        hash = (hash ^ eight) * 0x9e3779b97f4a7c15ull;
-        hash ^= hash >> 29;
-    }
-    PyObject **place = &remembered[(hash ^ hash >> 32) & (REMEMBERED_TEXTS - 1)], *known = *place;
-    if (known != NULL && PyUnicode_GET_LENGTH(known) == size
-        && memcmp(PyUnicode_1BYTE_DATA(known), text, (size_t)size) == 0) {
-        Py_INCREF(known);
-        return known;
-    }
-    PyObject *made = PyUnicode_DecodeASCII((const char *)text, size, NULL);
-    if (made != NULL) {
-        Py_INCREF(made);
-        *place = made;
-        Py_XDECREF(known);
-    }
-    return made;
+    return size <= REMEMBERED_BYTES_MAX ? remembered_text(text, size) : new_text(text, size);
 }
 
 static PyObject *read_plain_number(unsigned char head, const unsigned char *at, int bytes) {
