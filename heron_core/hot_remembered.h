@@ -30,6 +30,11 @@ struct set {
     uint8_t oldest;
 };
 
+static const uint64_t EACH_BYTE = 0x0101010101010101ull;
+static const uint64_t LOWER_BITS = 0x7f7f7f7f7f7f7f7full; /* all but the highest of each byte */
+static const uint64_t EACH_TAG = 0x0080808080808080ull;   /* the highest of each of seven bytes */
+static const uint64_t LAST_PLACE = 0x0080000000000000ull; /* and of the seventh */
+
 static struct {
     struct set sets[SETS];
     int worth;       /* rises with each text that is found, falls with any other */
@@ -107,6 +112,13 @@ static inline uint8_t tag_of(uint64_t hash) {
     return tag ? tag : 1;
 }
 
+/* The tags of a set that are equal to one: the highest bit of each such byte. Without a branch, for
+   `fetch_text`. */
+static inline uint64_t places_of(const struct set *set, uint8_t tag) {
+    uint64_t others = eight_of(set->tags) ^ EACH_BYTE * tag; /* little endian, as hot_keys.h */
+    return ~(((others & LOWER_BITS) + LOWER_BITS) | others) & EACH_TAG;
+}
+
 /* A short text whose bytes were checked; one of ASCII that came before is the object of before. */
 static PyObject *remembered_text(const unsigned char *text, Py_ssize_t size) {
     if (is_passed_over())
@@ -115,17 +127,31 @@ static PyObject *remembered_text(const unsigned char *text, Py_ssize_t size) {
     uint64_t hash = hash_of(&bytes, size);
     uint8_t tag = tag_of(hash);
     struct set *set = &remembered.sets[hash & (SETS - 1)];
-    for (int place = 0; place < WAYS; place++)
-        if (set->tags[place] == tag && has_bytes(set->texts[place], &bytes, size)) {
+    for (uint64_t places = places_of(set, tag); places != 0; places &= places - 1) {
+        PyObject *known = set->texts[__builtin_ctzll(places) / 8];
+        if (has_bytes(known, &bytes, size)) {
             remembered.worth += remembered.worth < WORTH_MAX ? FOUND_GAIN : 0;
-            return Py_NewRef(set->texts[place]);
+            return Py_NewRef(known);
         }
+    }
     PyObject *made = new_text(text, size);
     if (made != NULL && PyUnicode_IS_COMPACT_ASCII(made)) {
         remembered.worth--;
         remember(set, tag, made);
     }
     return made;
+}
+
+/* Have the processor fetch what is remembered of a short text that is read next, while user code runs:
+   a counter's words are more than the nearest cache holds. */
+static inline void fetch_text(const unsigned char *text, Py_ssize_t size) {
+    struct bytes_of_text bytes = bytes_of(text, size);
+    uint64_t hash = hash_of(&bytes, size);
+    const struct set *set = &remembered.sets[hash & (SETS - 1)];
+    uint64_t places = places_of(set, tag_of(hash)) | LAST_PLACE; /* without a branch, if in vain */
+    uintptr_t known = (uintptr_t)set->texts[__builtin_ctzll(places) / 8];
+    __builtin_prefetch((const void *)known);
+    __builtin_prefetch((const void *)(known + sizeof(PyASCIIObject)));
 }
 
 #endif

@@ -136,6 +136,19 @@ static PyObject *read_value(const unsigned char **at) {
     return PyBytes_FromStringAndSize((const char *)from, size);
 }
 
+/* Have the short texts fetched that begin the row at `at`, of a checked body. */
+static void fetch_row(const unsigned char *at, const unsigned char *end) {
+    if (at == end || remembered.worth <= 0)
+        return;
+    for (int values = *at++ & ~ROW_HEAD_MASK; values > 0; values--) {
+        Py_ssize_t size = *at & SHORT_TEXT_BYTES_MAX;
+        if ((*at & SHORT_TEXT_MASK) != SHORT_TEXT_HEAD || size > REMEMBERED_BYTES_MAX)
+            return;
+        fetch_text(at + 1, size);
+        at += 1 + size;
+    }
+}
+
 /* The last two tuples of a cursor. The older one is made anew if it is no one else's any more: user
    code's loop holds the newer one until it has the next. */
 struct turn {
@@ -194,6 +207,7 @@ static PyObject *take_row(PyObject *body, Py_ssize_t *at, PyObject *before, PyOb
         ((PyTupleObject *)row)->ob_hash = -1;
 #endif
     *at = from - begin;
+    fetch_row(from, begin + PyBytes_GET_SIZE(body));
     return row;
 }
 
