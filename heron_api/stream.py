@@ -1,7 +1,7 @@
 """Output streams and groupings (heronpy.api.stream)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heron_api.custom_grouping import ICustomGrouping
 from heron_api.errors import WrongArgumentError
@@ -94,6 +94,9 @@ class CustomGrouping(NamedTuple):
     python_serialized: bytes
 
 
+AnyGrouping = int | FieldGrouping | PartialKeyGrouping | CustomGrouping
+"""A constant of Grouping, or the result of `Grouping.fields`, `partial_key` or `custom`."""
+
 # Numbers of Heron's proto/topology.proto; 8 and 9 are ours.
 _FIELDS = 2
 _CUSTOM = 7
@@ -103,11 +106,13 @@ _PARTIAL_KEY = 9
 class _GroupingNames(type):
     """Suggests the closest name for an unknown attribute of Grouping."""
 
-    def __getattr__(cls, name: str) -> Any:
-        if not name.startswith("_"):
-            hint = choices("groupings", name, _GROUPING_NAMES)
-            raise AttributeError(f"Grouping has no {name!r}; {hint}")
-        raise AttributeError(name)
+    if not TYPE_CHECKING:  # a type checker reports the name itself
+
+        def __getattr__(cls, name: str) -> Any:
+            if not name.startswith("_"):
+                hint = choices("groupings", name, _GROUPING_NAMES)
+                raise AttributeError(f"Grouping has no {name!r}; {hint}")
+            raise AttributeError(name)
 
 
 class Grouping(metaclass=_GroupingNames):

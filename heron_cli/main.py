@@ -84,6 +84,7 @@ COMMANDS = {
     ),
     "restart": ("heron_cli.commands.restart", "Restart one container of a topology, or all."),
     "visualize": ("heron_cli.commands.visualize", "Draw a topology as SVG, PNG or DOT."),
+    "types": ("heron_cli.commands.types", "Write the row classes of a topology for editors."),
     "package": ("heron_cli.commands.package", "Pack a project and its packages into one archive."),
     "worker_uptime": ("heron_cli.commands.workers", "Show the uptime of the containers."),
     "slot_usage": (

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from heron_api.task_hook import ITaskHook
     from heron_api.topology import Topology, TopologyBuilder
     from heron_api.topology_context import TopologyContext
-    from heron_api.tuple import Tuple, TupleHelper
+    from heron_api.tuple import Row, Tuple, TupleHelper
 
 __all__ = [
     "AssignableMetrics",
@@ -56,6 +56,7 @@ __all__ = [
     "MultiReducedMetric",
     "PythonSerializer",
     "ReducedMetric",
+    "Row",
     "Spout",
     "Stream",
     "Topology",
@@ -76,6 +77,7 @@ _HOME = {
     "IHeronSerializer": "serializer",
     "ITaskHook": "task_hook",
     "PythonSerializer": "serializer",
+    "Row": "tuple",
     "Spout": "spout.spout",
     "Stream": "stream",
     "Topology": "topology",
@@ -88,12 +90,14 @@ _HOME = {
 """name -> module below heron_api; what is not here is a metric"""
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.api.{_HOME.get(name, 'metrics')}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker reports a name that is not exported
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.api.{_HOME.get(name, 'metrics')}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -49,9 +49,11 @@ def spout_of(
     return FrameSpout.over(frame, columns, rows_per_tuple=rows_per_tuple)
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # a type checker reports a name that is not exported
 
-    return getattr(import_module(f"heron_spark.session.{_HOME[name]}"), name)
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(f"heron_spark.session.{_HOME[name]}"), name)

@@ -1,12 +1,13 @@
 """Bolts: declaration in a topology, emits and acks (heronpy.api.bolt.base_bolt)."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from heron_api.component.base_component import BaseComponent
-from heron_api.component.component_spec import HeronComponentSpec, checked_outputs
+from heron_api.component.component_spec import HeronComponentSpec, Inputs, checked_outputs
 from heron_api.component.local_classes import class_path_of
 from heron_api.stream import Outputs
+from heron_api.tuple import ReadRow
 from heron_core.topology import DEFAULT_STREAM, TICK_STREAM
 
 
@@ -37,11 +38,17 @@ class BaseBolt(BaseComponent):
     returned: from a thread pool or batch by batch. In EFFECTIVELY_ONCE a checkpoint contains
     unsettled tuples, and a restore processes them again (GUIDE.md, "Calls to the outside")."""
 
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, row):
+            """Bolt[Click] is Bolt: a declared row is for editors and type checkers."""
+            return cls
+
     @classmethod
     def spec(
         cls,
         name: str | None = None,
-        inputs: Any = None,
+        inputs: Inputs | None = None,
         par: int = 1,
         config: dict[str, Any] | None = None,
         optional_outputs: Outputs | None = None,
@@ -103,3 +110,12 @@ class BaseBolt(BaseComponent):
     def fail(self, tup: Any) -> None:
         """Fail `tup`; the spout is notified at once."""
         self.delegate.fail(tup)
+
+
+if TYPE_CHECKING:
+
+    class RowBolt(BaseBolt, Generic[ReadRow]):
+        """A bolt that reads rows of a declared type, as type checkers see it."""
+
+else:
+    RowBolt = BaseBolt

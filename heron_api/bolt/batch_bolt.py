@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 from heron_api.bolt.bolt import Bolt
 from heron_api.method_shapes import refuse_coroutine
+from heron_api.tuple import ReadRow
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 
-class BatchBolt(Bolt):
+class BatchBolt(Bolt[ReadRow]):
     """A step of the work on columns; all but `process_batch` is optional.
 
         class Split(BatchBolt):

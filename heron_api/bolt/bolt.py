@@ -2,15 +2,17 @@
 
 from typing import TYPE_CHECKING, Any
 
-from heron_api.bolt.base_bolt import BaseBolt
+from heron_api.bolt.base_bolt import RowBolt
+from heron_api.tuple import ReadRow
 
 if TYPE_CHECKING:
     from heron_api.topology_context import TopologyContext
     from heron_api.tuple import Tuple
 
 
-class Bolt(BaseBolt):
-    """A step of the work; all but `process` is optional.
+class Bolt(RowBolt[ReadRow]):
+    """A step of the work; all but `process` is optional. `Bolt[Click]` reads rows of the type
+    Click, for editors and type checkers (heron_api.tuple.Row).
 
     Example:
 
@@ -30,7 +32,7 @@ class Bolt(BaseBolt):
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> Any:
         """Called once before the first tuple, with the merged config; use it as `__init__`."""
 
-    def process(self, tup: "Tuple") -> Any:
+    def process(self, tup: ReadRow) -> Any:
         """Process one tuple: emit, then ack or fail the tuple."""
         raise NotImplementedError(f"{type(self).__name__} must define process(self, tup)")
 

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias, Union
 
 from heron_api.errors import UnnamedInputError, WrongArgumentError
 from heron_api.proto.values import heron_value
-from heron_api.stream import Grouping, Stream, grouping_spec
+from heron_api.stream import AnyGrouping, Grouping, Stream, grouping_spec
 from heron_core.dead_letters import ERRORS
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, InputSpec, StreamSpec
 
@@ -14,6 +14,11 @@ _GROUPINGS = (
     "Grouping.SHUFFLE, LOCAL_OR_SHUFFLE, ALL, GLOBAL, NONE, DIRECT,"
     " or the result of Grouping.fields(...), partial_key(...) or custom(...)"
 )
+
+Input: TypeAlias = Union["HeronComponentSpec", "GlobalStreamId"]
+"""A component, meaning its default stream, or one of its streams, `words["errors"]`."""
+Inputs: TypeAlias = Mapping[Any, AnyGrouping] | Sequence[Input]
+"""Input -> grouping, or Inputs that are each grouped SHUFFLE."""
 
 
 class HeronComponentSpec:
@@ -29,7 +34,7 @@ class HeronComponentSpec:
         python_class_path: str,
         is_spout: bool,
         par: int,
-        inputs: Any = None,
+        inputs: Inputs | None = None,
         outputs: Any = None,
         config: dict[str, Any] | None = None,
     ) -> None:

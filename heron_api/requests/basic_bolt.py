@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from heron_api.bolt.bolt import Bolt
 from heron_api.method_shapes import refuse_coroutine
+from heron_api.tuple import ReadRow
 from heron_core.topology import DEFAULT_STREAM
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ class FailedException(Exception):
 class BasicOutputCollector:
     """Collector of `execute`; tuples are anchored to the input tuple."""
 
-    def __init__(self, bolt: Bolt) -> None:
+    def __init__(self, bolt: Bolt[Any]) -> None:
         self._bolt = bolt
         self.anchors: list[Any] = []
 
@@ -31,7 +32,7 @@ class BasicOutputCollector:
         self._bolt.emit(values, stream, self.anchors, task)
 
 
-class BaseBasicBolt(Bolt):
+class BaseBasicBolt(Bolt[ReadRow]):
     """A bolt written as Storm's: the tuple is acked when `execute` has returned, and fails if it
     raises.
 
@@ -52,7 +53,7 @@ class BaseBasicBolt(Bolt):
     def prepare(self, conf: dict[str, Any], context: "TopologyContext") -> Any:
         """Called once before the first tuple."""
 
-    def execute(self, tup: Any, collector: BasicOutputCollector) -> Any:
+    def execute(self, tup: ReadRow, collector: BasicOutputCollector) -> Any:
         """Process one tuple; never ack."""
         raise NotImplementedError(
             f"{type(self).__name__} must define execute(self, tup, collector)"

@@ -1,10 +1,11 @@
 """The state of an instance: Heron's key-value state plus keyed states."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any
+from typing import Any, overload
 
 from heron_api.method_shapes import checked_call
 from heron_api.state.key_of_tuple import FieldsOf, GroupedFields, keys_of_tuples
+from heron_api.state.keyed_state import Container, K, M, V
 from heron_api.state.state import HashMapState
 from heron_core.errors import HeronError, StateError
 from heron_core.native import TupleKeys
@@ -72,6 +73,38 @@ class ComponentState(HashMapState):
 
     # --- keyed states ---------------------------------------------------------------------------
 
+    @overload
+    def value_state(
+        self,
+        name: str,
+        default: None = None,
+        ttl_secs: float | None = None,
+        refresh_on_read: bool = False,
+    ) -> ValueState[Any]: ...
+    @overload
+    def value_state(
+        self,
+        name: str,
+        default: Container,
+        ttl_secs: float | None = None,
+        refresh_on_read: bool = False,
+    ) -> ValueState[Any]: ...
+    @overload
+    def value_state(
+        self,
+        name: str,
+        default: Callable[[], V],
+        ttl_secs: float | None = None,
+        refresh_on_read: bool = False,
+    ) -> ValueState[V]: ...
+    @overload
+    def value_state(
+        self,
+        name: str,
+        default: V,
+        ttl_secs: float | None = None,
+        refresh_on_read: bool = False,
+    ) -> ValueState[V]: ...
     def value_state(
         self,
         name: str,
@@ -84,24 +117,24 @@ class ComponentState(HashMapState):
 
     def list_state(
         self, name: str, ttl_secs: float | None = None, refresh_on_read: bool = False
-    ) -> ListState[Any]:
+    ) -> ListState[V]:
         """A list for each key."""
         return self.named.list_state(name, ttl_secs, refresh_on_read)
 
     def map_state(
         self, name: str, ttl_secs: float | None = None, refresh_on_read: bool = False
-    ) -> MapState[Any, Any]:
+    ) -> MapState[K, V]:
         """A dict for each key."""
         return self.named.map_state(name, ttl_secs, refresh_on_read)
 
     def reducing_state(
         self,
         name: str,
-        reduce: Callable[[Any, Any], Any],
-        default: Any = None,
+        reduce: Callable[[V, V], V],
+        default: V | Callable[[], V] | None = None,
         ttl_secs: float | None = None,
         refresh_on_read: bool = False,
-    ) -> ReducingState[Any]:
+    ) -> ReducingState[V]:
         """One value per key; `reduce(so far, new)` adds a value."""
         checked = checked_call(f"reducing_state {name}", reduce)
         return self.named.reducing_state(
@@ -111,14 +144,14 @@ class ComponentState(HashMapState):
     def mergeable_state(
         self,
         name: str,
-        monoid: Monoid[Any],
+        monoid: Monoid[M],
         ttl_secs: float | None = None,
         refresh_on_read: bool = False,
-    ) -> MergeableState[Any]:
+    ) -> MergeableState[M]:
         """One value of a monoid per key; the current key is that of the tuple."""
         return self.named.mergeable_state(name, monoid, ttl_secs, refresh_on_read)
 
-    def partial_state(self, name: str, monoid: Monoid[Any]) -> PartialState[Any]:
+    def partial_state(self, name: str, monoid: Monoid[M]) -> PartialState[M]:
         """This task's part of a monoid's value; StateError where the input is grouped by fields,
         as each key has a whole value there."""
         if self.grouped_by:

@@ -15,7 +15,7 @@ API may have them (heronpy's, pystorm's, streamparse's, or a plain one).
 """
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from heron_core.errors import ComponentError
 from heron_core.native import KeyedState
@@ -23,6 +23,21 @@ from heron_core.state.mergeable import MergeableState, PartialState
 from heron_core.state.monoid import Monoid
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    V = TypeVar("V", default=Any)
+    """The values of a state; Any unless a default or an annotation declares a type."""
+    K = TypeVar("K", default=Any)
+    """The keys of a map state."""
+else:
+    from typing import TypeVar
+
+    V = TypeVar("V")  # a default needs Python 3.13
+    K = TypeVar("K")
+M = TypeVar("M")
+Container = type[list[Any] | dict[Any, Any] | set[Any]]
+"""A default without a type of its items."""
 S = TypeVar("S", bound=KeyedState)
 
 
@@ -53,10 +68,29 @@ class DeclaredState(Generic[S]):
         return self._make(state, self.name)
 
 
+@overload
+def value_state(
+    *, default: None = None, ttl_secs: float | None = None, refresh_on_read: bool = False
+) -> DeclaredState[ValueState[Any]]: ...
+@overload
+def value_state(
+    *, default: Container, ttl_secs: float | None = None, refresh_on_read: bool = False
+) -> DeclaredState[ValueState[Any]]: ...
+@overload
+def value_state(
+    *, default: Callable[[], V], ttl_secs: float | None = None, refresh_on_read: bool = False
+) -> DeclaredState[ValueState[V]]: ...
+@overload
+def value_state(
+    *, default: V, ttl_secs: float | None = None, refresh_on_read: bool = False
+) -> DeclaredState[ValueState[V]]: ...
 def value_state(
     *, default: Any = None, ttl_secs: float | None = None, refresh_on_read: bool = False
 ) -> DeclaredState[ValueState[Any]]:
     """One value per key; a callable `default` (list, dict) is called for each use.
+
+    The values have the type of the default: int for `default=0`. An annotation declares another
+    type: `best: DeclaredState[ValueState[float]] = value_state(default=0)`.
 
     Arguments are keyword-only: the attribute supplies the state's name, the first argument of
     other frameworks.
@@ -68,25 +102,26 @@ def value_state(
 
 def list_state(
     *, ttl_secs: float | None = None, refresh_on_read: bool = False
-) -> DeclaredState[ListState[Any]]:
-    """An append-only list per key."""
+) -> DeclaredState[ListState[V]]:
+    """An append-only list per key; the annotation `DeclaredState[ListState[str]]` of the attribute
+    declares the type of the items."""
     return DeclaredState(lambda state, name: state.list_state(name, ttl_secs, refresh_on_read))
 
 
 def map_state(
     *, ttl_secs: float | None = None, refresh_on_read: bool = False
-) -> DeclaredState[MapState[Any, Any]]:
+) -> DeclaredState[MapState[K, V]]:
     """A dict for each key, saved entry by entry."""
     return DeclaredState(lambda state, name: state.map_state(name, ttl_secs, refresh_on_read))
 
 
 def reducing_state(
-    reduce: Callable[[Any, Any], Any],
-    default: Any = None,
+    reduce: Callable[[V, V], V],
+    default: V | Callable[[], V] | None = None,
     *,
     ttl_secs: float | None = None,
     refresh_on_read: bool = False,
-) -> DeclaredState[ReducingState[Any]]:
+) -> DeclaredState[ReducingState[V]]:
     """One value per key; `reduce(so far, new)` adds a value."""
     return DeclaredState(
         lambda state, name: state.reducing_state(name, reduce, default, ttl_secs, refresh_on_read)
@@ -94,8 +129,8 @@ def reducing_state(
 
 
 def mergeable_state(
-    monoid: Monoid[Any], *, ttl_secs: float | None = None, refresh_on_read: bool = False
-) -> DeclaredState[MergeableState[Any]]:
+    monoid: Monoid[M], *, ttl_secs: float | None = None, refresh_on_read: bool = False
+) -> DeclaredState[MergeableState[M]]:
     """One value of a monoid per key: a sketch, or a user's own (heron_api.state.monoid).
 
     The values are objects in memory, and are packed when a snapshot is taken.
@@ -105,7 +140,7 @@ def mergeable_state(
     )
 
 
-def partial_state(monoid: Monoid[Any]) -> DeclaredState[PartialState[Any]]:
+def partial_state(monoid: Monoid[M]) -> DeclaredState[PartialState[M]]:
     """A task's part of one value that all tasks of a component have together.
 
     For input that is shuffled: where the component gets fewer tasks, the parts are merged.

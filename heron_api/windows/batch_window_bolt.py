@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from heron_api.bolt.batch_bolt import BatchBolt
 from heron_api.component.component_spec import checked_outputs
 from heron_api.stream import Stream
+from heron_api.tuple import ReadRow
 from heron_api.windows.event_time import EventClock, EventTimeSettings
 from heron_api.windows.keyed_window_bolt import KeyedWindowBolt
 from heron_api.windows.window_runner import WindowRunner, is_tracked
@@ -85,7 +86,7 @@ class BatchRunner(WindowRunner):
         return found
 
 
-class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
+class BatchWindowBolt(KeyedWindowBolt[ReadRow], BatchBolt[ReadRow]):
     """Aggregates the rows of batches by key and window, and emits the results of a window as one
     batch when it is complete.
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from heron_api.bolt.bolt import Bolt
+from heron_api.tuple import ReadRow
 from heron_api.windows.event_time import EventClock, EventTimeSettings, field_of
 from heron_api.windows.saved_windows import FirstEnd, KeyOf
 from heron_core import config as keys
@@ -89,7 +90,7 @@ class ClockRunner(Runner):
         self.tick()
 
 
-class ClockedBolt(Bolt):
+class ClockedBolt(Bolt[ReadRow]):
     """A bolt with a `time_runner`, set in `initialize`."""
 
     window_clock: Callable[[], float] = staticmethod(time.time)
@@ -127,7 +128,7 @@ class ClockedBolt(Bolt):
         self.time_runner.finish()
 
 
-class TimedBolt(ClockedBolt):
+class TimedBolt(ClockedBolt[ReadRow]):
     """A bolt whose class declares the time of events."""
 
     timestamp_field: str | None = None
@@ -185,7 +186,7 @@ class TimedBolt(ClockedBolt):
         )
         return clock, settings.field is not None or self._has_own_time()
 
-    def timestamp(self, tup: Any) -> int:
+    def timestamp(self, tup: ReadRow) -> int:
         """Milliseconds since 1970 of an event; by default those in `timestamp_field`."""
         raise NotImplementedError
 

@@ -8,6 +8,7 @@ from typing import Any
 from heron_api.method_shapes import refuse_coroutine
 from heron_api.state.state import State
 from heron_api.topology_context import TopologyContext
+from heron_api.tuple import ReadRow
 from heron_api.windows.clocked_bolt import TimedBolt
 from heron_api.windows.saved_windows import FirstEnd
 from heron_api.windows.timer_runner import TimerRunner, request_timer_ticks, timers_of
@@ -17,7 +18,7 @@ KEY_SHOWN = 100
 """Characters of a key in an error's note."""
 
 
-class KeyedProcessBolt(TimedBolt):
+class KeyedProcessBolt(TimedBolt[ReadRow]):
     """Processes tuples by key, with state and timers.
 
         class Inactive(KeyedProcessBolt):
@@ -63,7 +64,7 @@ class KeyedProcessBolt(TimedBolt):
         self.time_runner.remember_end(FirstEnd(self._timer_state))
         request_timer_ticks(context, self.settings)
 
-    def process_element(self, tup: Any, timestamp_ms: int | None) -> Any:
+    def process_element(self, tup: ReadRow, timestamp_ms: int | None) -> Any:
         """Process one tuple, like `process` of other bolts; `timestamp_ms` is None without event
         time."""
         raise NotImplementedError

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from heron_api.topology_context import TopologyContext
+from heron_api.tuple import ReadRow
 from heron_api.windows.clocked_bolt import TimedBolt
 from heron_api.windows.event_time import EventClock, EventTimeSettings, request_ticks
 from heron_api.windows.retaining_bolt import RetainingBolt
@@ -19,14 +20,14 @@ from heron_core.errors import ComponentError
 from heron_core.validation import choices
 
 
-class EventWindowBolt(RetainingBolt):
+class EventWindowBolt(RetainingBolt[ReadRow]):
     """Common base of bolts with a WindowRunner."""
 
     time_runner: WindowRunner
     settings: EventTimeSettings
 
 
-class KeyedWindowBolt(TimedBolt, EventWindowBolt):
+class KeyedWindowBolt(TimedBolt[ReadRow], EventWindowBolt[ReadRow]):
     """Aggregates tuples by key and window, and emits a result when the window is complete.
 
         class ClicksByAd(KeyedWindowBolt):
@@ -99,7 +100,7 @@ class KeyedWindowBolt(TimedBolt, EventWindowBolt):
             return None
         return key_of_fields(self.saved_state, self.key_fields)
 
-    def key(self, tup: Any) -> Hashable:
+    def key(self, tup: ReadRow) -> Hashable:
         """The key of an event: the values of `key_fields`, as a tuple."""
         origin = (tup.component, tup.stream)
         indexes = self._indexes.get(origin)
@@ -118,7 +119,7 @@ class KeyedWindowBolt(TimedBolt, EventWindowBolt):
                 )
         return [fields.index(name) for name in self.key_fields]
 
-    def value(self, tup: Any, timestamp_ms: int) -> Any:
+    def value(self, tup: ReadRow, timestamp_ms: int) -> Any:
         """Input of `aggregate` for an event: the tuple, unless overridden."""
         return tup
 

@@ -6,6 +6,7 @@ from typing import Any
 from heron_api.state.state import State
 from heron_api.state.stateful_component import StatefulComponent
 from heron_api.topology_context import TopologyContext
+from heron_api.tuple import ReadRow
 from heron_api.windows.clocked_bolt import TimedBolt
 from heron_api.windows.event_time import MILLISECONDS
 from heron_api.windows.keyed_window_bolt import KeyedWindowBolt
@@ -34,7 +35,7 @@ def _monoid_problem(cls: Any) -> str | None:
     return f"class {cls.__name__} has no monoid, as in monoid = HyperLogLog()"
 
 
-class PartialBolt(TimedBolt, StatefulComponent):
+class PartialBolt(TimedBolt[ReadRow], StatefulComponent):
     """Aggregates its share of a stream by key and slice of a window, and emits partial values.
 
         class VisitorsOfShare(PartialBolt):
@@ -133,7 +134,7 @@ class PartialBolt(TimedBolt, StatefulComponent):
         self.emit(list(part), anchors=anchors)
 
 
-class MergeWindowBolt(KeyedWindowBolt):
+class MergeWindowBolt(KeyedWindowBolt[ReadRow]):
     """Windows of the values of a PartialBolt of the same monoid and window, grouped by "key".
 
     Emits [key, start_ms, end_ms, estimate], or what `values` returns.

@@ -6,6 +6,7 @@ from typing import Any
 
 from heron_api.method_shapes import refusal
 from heron_api.state.keyed_state import list_state, value_state
+from heron_api.tuple import ReadRow
 from heron_api.windows.event_time import EventClock
 from heron_api.windows.keyed_process_bolt import KeyedProcessBolt
 from heron_api.windows.window_runner import drop_late
@@ -55,7 +56,7 @@ def _time_of(waiting: list[Any]) -> int:
     return int(waiting[0])
 
 
-class PatternBolt(KeyedProcessBolt):
+class PatternBolt(KeyedProcessBolt[ReadRow]):
     """Emits the matches of a pattern, by key: [key, events].
 
         class Overheated(PatternBolt):

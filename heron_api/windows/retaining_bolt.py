@@ -7,13 +7,14 @@ from typing import Any
 from heron_api.state.component_state import ComponentState
 from heron_api.state.state import State
 from heron_api.state.stateful_component import StatefulComponent
+from heron_api.tuple import ReadRow
 from heron_api.windows.clocked_bolt import ClockedBolt
 from heron_api.windows.saved_windows import FirstEnd, KeyOf
 from heron_api.windows.window_runner import late_stream_problem
 from heron_core import config as keys
 
 
-class RetainingBolt(ClockedBolt, StatefulComponent):
+class RetainingBolt(ClockedBolt[ReadRow], StatefulComponent):
     """A bolt whose `initialize` sets `time_runner`, then calls `restore_windows`. Overrides of
     `init_state` and `pre_save` have to call super."""
 
@@ -55,7 +56,7 @@ class RetainingBolt(ClockedBolt, StatefulComponent):
         return None
 
 
-class TupleWindowBolt(RetainingBolt):
+class TupleWindowBolt(RetainingBolt[ReadRow]):
     """A RetainingBolt whose windows have tuples of all keys."""
 
     def grouping_key(self) -> KeyOf:

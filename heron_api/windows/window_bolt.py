@@ -14,6 +14,7 @@ from typing import Any
 
 from heron_api.method_shapes import refuse_coroutine
 from heron_api.topology_context import TopologyContext
+from heron_api.tuple import ReadRow
 from heron_api.windows.clocked_bolt import name_of
 from heron_api.windows.event_time import (
     MILLISECONDS,
@@ -34,7 +35,7 @@ WindowContext = namedtuple("WindowContext", ("start", "end"))
 WindowContext.__doc__ = "When a window starts and ends, in whole seconds since 1970."
 
 
-class _WindowBolt(TupleWindowBolt):
+class _WindowBolt(TupleWindowBolt[ReadRow]):
     """Common base of both kinds; `initialize` selects the runner by the kind of time."""
 
     window_duration: int
@@ -51,12 +52,12 @@ class _WindowBolt(TupleWindowBolt):
         return _duration_problem(config, cls.WINDOW_DURATION_SECS) or _time_problem(config)
 
     @property
-    def current_tuples(self) -> list[Any]:
+    def current_tuples(self) -> list[ReadRow]:
         """In processing time: the retained tuples, in order."""
         runner = self.time_runner
         return runner.windows.retained() if isinstance(runner, ArrivalRunner) else []
 
-    def processWindow(self, window_info: Any, tuples: list[Any]) -> Any:  # noqa: N802
+    def processWindow(self, window_info: Any, tuples: list[ReadRow]) -> Any:  # noqa: N802
         """Process the tuples of one window; never ack.
 
         `window_info` is the WindowContext. Anchor emitted tuples to their inputs. An exception
@@ -144,7 +145,7 @@ def _time_problem(config: Mapping[str, Any]) -> str | None:
     return None
 
 
-class SlidingWindowBolt(_WindowBolt):
+class SlidingWindowBolt(_WindowBolt[ReadRow]):
     """Calls `processWindow` every slide interval with what arrived within the window's duration.
 
         class Busiest(SlidingWindowBolt):
@@ -177,7 +178,7 @@ class SlidingWindowBolt(_WindowBolt):
         self._begin(config, context, windows, self.slide_interval)
 
 
-class TumblingWindowBolt(_WindowBolt):
+class TumblingWindowBolt(_WindowBolt[ReadRow]):
     """Calls `processWindow` once per window duration with the tuples received meanwhile.
 
     The tuples are acked when the call returns; tuples left at the end of a finite run form a

@@ -1,10 +1,11 @@
 """WindowedBolt: Storm's windows of tuples, configured by Storm's keys (heronpy has none)."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Generic
 
 from heron_api.method_shapes import refuse_coroutine
 from heron_api.topology_context import TopologyContext
+from heron_api.tuple import ReadRow
 from heron_api.windows.clocked_bolt import name_of
 from heron_api.windows.event_time import (
     EventClock,
@@ -22,22 +23,22 @@ from heron_core.errors import ComponentError, TopologyError
 from heron_core.topology import DEFAULT_STREAM
 
 
-class TupleWindow:
+class TupleWindow(Generic[ReadRow]):
     """One window, like Storm's TupleWindow."""
 
     def __init__(self, step: Activation) -> None:
         self._step = step
 
-    def get(self) -> list[Any]:
+    def get(self) -> list[ReadRow]:
         """Its tuples, in order of their arrival; in that of their timestamps where a number of
         tuples by event time ends the window."""
         return self._step.items
 
-    def get_new(self) -> list[Any]:
+    def get_new(self) -> list[ReadRow]:
         """Tuples added since the previous window."""
         return self._step.new
 
-    def get_expired(self) -> list[Any]:
+    def get_expired(self) -> list[ReadRow]:
         """Tuples expired since the previous window."""
         return self._step.expired
 
@@ -50,7 +51,7 @@ class TupleWindow:
         return self._step.end_ms
 
 
-class WindowedBolt(TupleWindowBolt):
+class WindowedBolt(TupleWindowBolt[ReadRow]):
     """Calls `execute` with each window that holds something.
 
         class Average(WindowedBolt):
@@ -133,11 +134,11 @@ class WindowedBolt(TupleWindowBolt):
         elif not slide.is_count:
             request_slide_ticks(context, slide.amount)
 
-    def timestamp(self, tup: Any) -> int:
+    def timestamp(self, tup: ReadRow) -> int:
         """Milliseconds since 1970 of a tuple, instead of a field (Storm: TimestampExtractor)."""
         raise NotImplementedError
 
-    def execute(self, window: TupleWindow) -> Any:
+    def execute(self, window: TupleWindow[ReadRow]) -> Any:
         """Process one window; never ack its tuples. An exception fails all retained tuples."""
         raise NotImplementedError(f"{type(self).__name__} must define execute(self, window)")
 

@@ -1,10 +1,11 @@
 """Builder: sources of streamlets (heronpy.streamlet.builder)."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, overload
 
 from heron_api.topology import TopologyBuilder
 from heronpy_compat.streamlet.collection import CollectionStreamlet, collection_of
+from heronpy_compat.streamlet.elements import Element
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.generator import Generator
 from heronpy_compat.streamlet.impl.generatorspout import GeneratorStreamlet
@@ -27,16 +28,24 @@ class Builder:
     """
 
     def __init__(self) -> None:
-        self._sources: list[Streamlet] = []
+        self._sources: list[Streamlet[Any]] = []
 
-    def new_source(self, source: Generator | Streamlet | Callable[[], Any]) -> Streamlet:
+    @overload
+    def new_source(self, source: Generator[Element]) -> Streamlet[Element]: ...
+    @overload
+    def new_source(self, source: Streamlet[Element]) -> Streamlet[Element]: ...
+    @overload
+    def new_source(self, source: Callable[[], Element | None]) -> Streamlet[Element]: ...
+    def new_source(
+        self, source: Generator[Any] | Streamlet[Any] | Callable[[], Any]
+    ) -> Streamlet[Any]:
         """The streamlet of a source: a Generator, or a function called once per element.
 
         StopIteration from the function ends the source, like StopIteration from a Generator. A
         streamlet with a source of its own kind (PulsarStreamlet) is added unchanged. RuntimeError
         for any other type.
         """
-        streamlet: Streamlet
+        streamlet: Streamlet[Any]
         if isinstance(source, Generator):
             streamlet = GeneratorStreamlet(source)
         elif isinstance(source, Streamlet):
@@ -48,7 +57,7 @@ class Builder:
         self._sources.append(streamlet)
         return streamlet
 
-    def from_collection(self, elements: Iterable[Any]) -> Streamlet:
+    def from_collection(self, elements: Iterable[Element]) -> Streamlet[Element]:
         """A streamlet of the elements, in order and once each, in one partition; then the source
         ends. An extension of heronpy's API.
 

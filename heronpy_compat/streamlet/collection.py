@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 from heronpy_compat.streamlet.context import Context
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.generator import Generator
 from heronpy_compat.streamlet.impl.generatorspout import GeneratorStreamlet
-from heronpy_compat.streamlet.streamlet import Streamlet
 
 ELEMENTS_MAX = 1_000_000
 """Elements travel inside of the topology, to every container: more of them belong into a file. The
@@ -52,7 +51,7 @@ class CollectionStreamlet(GeneratorStreamlet):
 
     prefix = "collection"
 
-    def set_num_partitions(self, num_partitions: int) -> Streamlet:
+    def set_num_partitions(self, num_partitions: int) -> Self:
         """Accept one partition; StreamletError for any other number."""
         if num_partitions != 1:
             raise StreamletError(

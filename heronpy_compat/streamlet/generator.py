@@ -1,16 +1,17 @@
 """A source of elements that needs a setup (heronpy.streamlet.generator)."""
 
-from typing import Any
+from typing import Any, Generic
 
 from heronpy_compat.streamlet.context import Context
+from heronpy_compat.streamlet.elements import Element
 
 
-class Generator:
+class Generator(Generic[Element]):
     """Derive from it and give an instance to `Builder.new_source`; it is pickled on its way.
 
     Example:
 
-        class Lines(Generator):
+        class Lines(Generator[str]):
             def setup(self, context):
                 self.file = open("lines.txt")
 
@@ -22,7 +23,7 @@ class Generator:
         """Called once in each partition before the first `get`."""
         raise NotImplementedError(f"{type(self).__name__} must define setup(self, context)")
 
-    def get(self) -> Any:
+    def get(self) -> Element | None:
         """The next element, or None if no element is available now.
 
         StopIteration ends the source, an extension of heronpy's API: a run stops after all sources

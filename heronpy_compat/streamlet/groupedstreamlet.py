@@ -7,11 +7,13 @@ builder.from_collection(lines).flat_map(str.split).map(lambda word: (word, 1)).g
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 from heron_api.method_shapes import CheckedCall
 from heron_core.algorithms.event_windows.assigners import Sliding, Tumbling, checked_ms
+from heronpy_compat.streamlet.elements import Element, Function, Made
 from heronpy_compat.streamlet.errors import StreamletError
+from heronpy_compat.streamlet.impl.eventstage import EventStageStreamlet
 from heronpy_compat.streamlet.impl.keygrouping import key_and_value
 from heronpy_compat.streamlet.impl.stage import checked_function
 from heronpy_compat.streamlet.initialstates import initial_states
@@ -29,43 +31,44 @@ from heronpy_compat.streamlet.statebykey import (
     StateUpdate,
     UpdateStateByKey,
 )
-from heronpy_compat.streamlet.streamlet import Streamlet
 from heronpy_compat.streamlet.timedstreamlet import KeyedStreamlet
-
-Function = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedStreamlet:
+class GroupedStreamlet(Generic[Element]):
     """A streamlet and the keys of its elements; equal keys meet in one partition.
 
     Each operation adds a stage. The elements of `reduce`, `sum` and `count` are (key, value so
     far), one for each element.
     """
 
-    keyed: KeyedStreamlet
+    keyed: KeyedStreamlet[Any]
     value_function: Function | None = None
     """What is reduced and summed of an element; None: the element."""
 
-    def reduce(self, reduce_function: Callable[[Any, Any], Any]) -> Streamlet:
+    def reduce(
+        self, reduce_function: Callable[[Element, Element], Element]
+    ) -> EventStageStreamlet[tuple[Any, Element]]:
         """reduce_function(so far, value), from a key's first value on."""
         return self._running("reduce", running_reduce(reduce_function, self.value_function))
 
-    def sum(self, value_function: Function | None = None) -> Streamlet:
+    def sum(
+        self, value_function: Callable[[Element], Any] | None = None
+    ) -> EventStageStreamlet[tuple[Any, Any]]:
         """The sum of the values, or of the function's result for each value."""
         return self._running("sum", running_sum(self._value_of("sum", value_function)))
 
-    def count(self) -> Streamlet:
+    def count(self) -> EventStageStreamlet[tuple[Any, int]]:
         """How many elements."""
         return self._running("count", running_count())
 
     def update_state(
         self,
-        update_function: Callable[[list[Any], Any], Any],
+        update_function: Callable[[list[Element], Any], Made],
         batch_ms: int | None = None,
         initial: Any = None,
         every_batch: bool = False,
-    ) -> Streamlet:
+    ) -> EventStageStreamlet[tuple[Any, Made]]:
         """(key, state) whenever the function changes a state: Spark's updateStateByKey.
 
         update_function(new values, state or None) returns the next state; None removes the state.
@@ -84,10 +87,10 @@ class GroupedStreamlet:
 
     def map_with_state(
         self,
-        function: Callable[[Any, Any, MappedState], Any],
+        function: Callable[[Any, Element, MappedState], Any],
         timeout_ms: int | None = None,
         initial: Any = None,
-    ) -> Streamlet:
+    ) -> EventStageStreamlet[Any]:
         """What the function returns for each element, None for nothing: Spark's mapWithState.
 
         function(key, value, state) reads and changes `state`: exists(), get(), getOption(),
@@ -98,7 +101,7 @@ class GroupedStreamlet:
 
     def mapped_with_state(
         self, function: Any, timeout_ms: int | None, initial: Any, takes_time: bool
-    ) -> Streamlet:
+    ) -> EventStageStreamlet[Any]:
         """The same; with `takes_time` of a function(time in ms, key, value, state)."""
         if timeout_ms is not None:
             checked_ms("timeout_ms", timeout_ms)
@@ -115,7 +118,7 @@ class GroupedStreamlet:
         window: Sliding | Tumbling,
         reduce_function: Callable[[Any, Any], Any],
         inverse_function: Callable[[Any, Any], Any],
-    ) -> Streamlet:
+    ) -> EventStageStreamlet[tuple[Any, Any]]:
         """(KeyedWindow, value) of each window of each key: Spark's reduceByKeyAndWindow with an
         inverse function.
 
@@ -141,7 +144,7 @@ class GroupedStreamlet:
         function = checked_function(what, value_function)
         return function if self.value_function is None else _Composed(self.value_function, function)
 
-    def _running(self, prefix: str, fold: RunningFold) -> Streamlet:
+    def _running(self, prefix: str, fold: RunningFold) -> EventStageStreamlet[Any]:
         return self.keyed.processed(fold, prefix)
 
 

@@ -9,7 +9,7 @@ Neither of these adds a stage; `aggregate`, `reduce` and the joins do.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from heron_api.method_shapes import CheckedCall
 from heron_api.windows.partial_runner import partial_problem
@@ -23,8 +23,9 @@ from heron_core.algorithms.patterns import Pattern
 from heron_core.errors import ComponentError
 from heron_core.records import replace
 from heron_core.state.monoid import Monoid
+from heronpy_compat.streamlet.elements import Element, Function, Made, Right
 from heronpy_compat.streamlet.errors import StreamletError
-from heronpy_compat.streamlet.impl.eventstage import EventStage, Side
+from heronpy_compat.streamlet.impl.eventstage import EventStage, EventStageStreamlet, Side
 from heronpy_compat.streamlet.impl.eventwindowbolt import EventWindowStreamlet
 from heronpy_compat.streamlet.impl.intervaljoinbolt import IntervalJoinStreamlet
 from heronpy_compat.streamlet.impl.partialbolt import merged_partials
@@ -35,14 +36,15 @@ from heronpy_compat.streamlet.keyedprocess import FunctionProcess, KeyedProcess
 from heronpy_compat.streamlet.patternprocess import PatternProcess
 from heronpy_compat.streamlet.streamlet import Streamlet
 
-Function = Callable[[Any], Any]
+if TYPE_CHECKING:
+    from heronpy_compat.streamlet.groupedstreamlet import GroupedStreamlet
 
 
 @dataclass(frozen=True, slots=True)
-class TimedStreamlet:
+class TimedStreamlet(Generic[Element]):
     """A streamlet with the times of elements: a timestamp function, or by default the arrival."""
 
-    streamlet: Streamlet
+    streamlet: Streamlet[Element]
     timestamp_function: Function | None = None
     lag_ms: int = 0
     idle_ms: int | None = None
@@ -58,41 +60,41 @@ class TimedStreamlet:
         if self.idle_ms is not None:
             checked_ms("idle_ms", self.idle_ms)
 
-    def key_by(self, key_function: Function) -> "KeyedStreamlet":
+    def key_by(self, key_function: Callable[[Element], object]) -> "KeyedStreamlet[Element]":
         """By the function's result for each element; equal keys meet in one partition."""
         return KeyedStreamlet(self, _checked_call("key_by", key_function))
 
-    def group_by(self, key_function: Function) -> Any:
+    def group_by(self, key_function: Callable[[Element], object]) -> "GroupedStreamlet[Element]":
         """As of a streamlet; states time out, and batches end, by event time."""
         return self.streamlet._grouped(self.key_by(key_function))
 
-    def group_by_key(self) -> Any:
+    def group_by_key(self) -> "GroupedStreamlet[Any]":
         """The same of elements (key, value)."""
         return self.streamlet._grouped_by_key(self)
 
     def window(
         self, window: Assigner, trigger: Trigger = AT_WATERMARK, allowed_lateness_ms: int = 0
-    ) -> "WindowedStreamlet":
+    ) -> "WindowedStreamlet[Element]":
         """Windows of all elements together; results are (Window, result), of one partition."""
         return WindowedStreamlet(self, None, window, trigger, allowed_lateness_ms)
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedStreamlet:
+class KeyedStreamlet(Generic[Element]):
     """A timed streamlet with the keys of elements."""
 
-    timed: TimedStreamlet
+    timed: TimedStreamlet[Element]
     key_function: Function
 
     def window(
         self, window: Assigner, trigger: Trigger = AT_WATERMARK, allowed_lateness_ms: int = 0
-    ) -> "WindowedStreamlet":
+    ) -> "WindowedStreamlet[Element]":
         """Windows of each key: Tumbling, Sliding, Session or Global of heronpy_compat.windows."""
         return WindowedStreamlet(
             self.timed, self.key_function, window, trigger, allowed_lateness_ms
         )
 
-    def process(self, function: Any, on_timer: Any = None) -> Streamlet:
+    def process(self, function: Any, on_timer: Any = None) -> EventStageStreamlet[Any]:
         """The elements produced by a function per key, with state and timers.
 
         `function` is a KeyedProcess (or a subclass), or function(element, context), which returns
@@ -100,7 +102,7 @@ class KeyedStreamlet:
         """
         return self.processed(_checked_process(function, on_timer))
 
-    def match(self, pattern: Pattern) -> Streamlet:
+    def match(self, pattern: Pattern) -> EventStageStreamlet[tuple[Any, list[Element]]]:
         """(key, [events]) of each match of a pattern: `sequence(a, b).within(60).not_(c)`."""
         if not isinstance(pattern, Pattern):
             raise StreamletError(
@@ -112,7 +114,9 @@ class KeyedStreamlet:
             checked_function("match", function)
         return self.processed(PatternProcess(pattern), "match")
 
-    def processed(self, process: KeyedProcess, prefix: str = ProcessStreamlet.prefix) -> Streamlet:
+    def processed(
+        self, process: KeyedProcess, prefix: str = ProcessStreamlet.prefix
+    ) -> EventStageStreamlet[Any]:
         """Like `process` for a validated object; the stage is named after `prefix`."""
         stage = EventStage(
             left=self._side(), lag_ms=self.timed.lag_ms, idle_ms=self.timed.idle_ms,
@@ -123,12 +127,12 @@ class KeyedStreamlet:
 
     def window_join(
         self,
-        other: "KeyedStreamlet",
+        other: "KeyedStreamlet[Right]",
         window: Assigner,
-        join_function: Callable[[Any, Any], Any],
+        join_function: Callable[[Any, Any], Made],
         kind: str = "inner",
         allowed_lateness_ms: int = 0,
-    ) -> Streamlet:
+    ) -> EventStageStreamlet[tuple[Any, Made]]:
         """(KeyedWindow, join_function(left, right)) of each pair with equal keys in a window.
 
         `kind` is inner, left, right or outer; a missing side is None. Late elements go to
@@ -144,11 +148,11 @@ class KeyedStreamlet:
 
     def interval_join(
         self,
-        other: "KeyedStreamlet",
+        other: "KeyedStreamlet[Right]",
         lower_ms: int,
         upper_ms: int,
-        join_function: Callable[[Any, Any], Any],
-    ) -> Streamlet:
+        join_function: Callable[[Element, Right], Made],
+    ) -> EventStageStreamlet[tuple[Any, Made]]:
         """(key, join_function(left, right)) of each pair with equal keys whose right element is
         `lower_ms` to `upper_ms` later than the left element."""
         IntervalJoin(lower_ms, upper_ms)
@@ -188,16 +192,18 @@ class KeyedStreamlet:
     def _side(self) -> Side:
         return Side(self.timed.timestamp_function, self.key_function)
 
-    def _joined(self, kind: Any, other: "KeyedStreamlet", stage: EventStage) -> Streamlet:
+    def _joined(
+        self, kind: Any, other: "KeyedStreamlet[Right]", stage: EventStage
+    ) -> EventStageStreamlet[Any]:
         parents = (self.timed.streamlet, other.timed.streamlet)
         return _added(kind(stage, *parents), *parents)
 
 
 @dataclass(frozen=True, slots=True)
-class WindowedStreamlet:
+class WindowedStreamlet(Generic[Element]):
     """A timed streamlet, cut into windows."""
 
-    timed: TimedStreamlet
+    timed: TimedStreamlet[Element]
     key_function: Function | None
     assigner: Assigner
     trigger: Trigger
@@ -209,7 +215,9 @@ class WindowedStreamlet:
         if not isinstance(self.trigger, Trigger):
             raise StreamletError(f"window takes a Trigger, not {self.trigger!r}")
 
-    def aggregate(self, aggregate: Aggregate, partials: int | None = None) -> Streamlet:
+    def aggregate(
+        self, aggregate: Aggregate, partials: int | None = None
+    ) -> EventStageStreamlet[tuple[Any, Any]]:
         """(KeyedWindow, result) of each window of each key, or (Window, result) without keys.
 
         `aggregate` has create(), add(accumulator, element), merge(left, right) and
@@ -248,7 +256,9 @@ class WindowedStreamlet:
             raise StreamletError(f"partials: {problem}")
         return aggregate
 
-    def reduce(self, reduce_function: Callable[[Any, Any], Any]) -> Streamlet:
+    def reduce(
+        self, reduce_function: Callable[[Element, Element], Element]
+    ) -> EventStageStreamlet[tuple[Any, Element]]:
         """Like `aggregate`: reduce_function(so far, element), from the first element on."""
         return self.aggregate(Reduce(_checked_call("reduce", reduce_function)))
 
@@ -257,7 +267,7 @@ def _checked_call(what: str, function: Any) -> CheckedCall:
     return CheckedCall(what, checked_function(what, function))
 
 
-def _added(made: Streamlet, *parents: Streamlet) -> Streamlet:
+def _added(made: EventStageStreamlet[Any], *parents: Streamlet[Any]) -> EventStageStreamlet[Any]:
     for parent in parents:
         parent._add_child(made)
     return made

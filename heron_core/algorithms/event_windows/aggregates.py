@@ -14,13 +14,13 @@ class Aggregate(Protocol):
     def create(self) -> Any:
         """The accumulator of no event."""
 
-    def add(self, accumulator: Any, value: Any) -> Any:
+    def add(self, accumulator: Any, value: Any, /) -> Any:
         """The accumulator with one event more."""
 
-    def merge(self, left: Any, right: Any) -> Any:
+    def merge(self, left: Any, right: Any, /) -> Any:
         """The accumulator of both."""
 
-    def result(self, accumulator: Any) -> Any:
+    def result(self, accumulator: Any, /) -> Any:
         """The result of the window; the accumulator stays valid."""
 
 

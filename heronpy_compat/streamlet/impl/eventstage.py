@@ -19,6 +19,7 @@ from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.algorithms.event_windows.values import TimeWindow
 from heron_core.algorithms.hashing import NotHashable, slot, stable_hash
 from heron_core.errors import ComponentError
+from heronpy_compat.streamlet.elements import Element
 from heronpy_compat.streamlet.impl.stage import StageStreamlet
 from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_FIELD, OUTPUT_STREAM
 from heronpy_compat.streamlet.streamlet import Streamlet
@@ -136,7 +137,7 @@ class EventStageBolt(RetainingBolt):
         self.emit([element], stream=OUTPUT_STREAM, anchors=anchors)
 
 
-class EventStageStreamlet(StageStreamlet):
+class EventStageStreamlet(StageStreamlet[Element]):
     """A streamlet of an EventStageBolt; late elements go to `late_elements`."""
 
     def __init__(self, stage: EventStage, *parents: Streamlet) -> None:
@@ -146,7 +147,7 @@ class EventStageStreamlet(StageStreamlet):
         if stage.left.key is None:
             self.set_num_partitions(1)
 
-    def late_elements(self) -> Streamlet:
+    def late_elements(self) -> Streamlet[Any]:
         """The late elements, unchanged; without a reader they are logged."""
         late = LateStreamlet(self)
         self._has_late = True

@@ -11,6 +11,7 @@ from heron_api.stream import Grouping
 from heron_api.submissions import with_loaders_config
 from heron_api.topology import TopologyBuilder
 from heron_core.errors import ComponentError
+from heronpy_compat.streamlet.elements import Element
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.fusion import Fusion, fused_name, fusion_of
 from heronpy_compat.streamlet.impl.fusedbolt import OPERATORS, FusedBolt, function_key
@@ -41,7 +42,7 @@ class ElementBolt(Bolt, StatefulComponent, StreamletBoltBase):
         return (element,)
 
 
-class StageStreamlet(Streamlet):
+class StageStreamlet(Streamlet[Element]):
     """A streamlet computed from other streamlets by a bolt.
 
     Subclasses set `prefix` (of default names) and `bolt`. The stage has as many partitions as the

@@ -195,7 +195,7 @@ class LockBolt(Totals):
     def process(self, tup: Any) -> None:
         import threading
 
-        self.visits.put(threading.Lock())
+        self.visits.put(threading.Lock())  # type: ignore[arg-type]
 
 
 class Unsaveable(Topology):

@@ -34,6 +34,10 @@ def add(left: Any, right: Any) -> Any:
     return left + right
 
 
+def with_one(element: Any) -> tuple[Any, int]:
+    return element, 1
+
+
 # --- element by element --------------------------------------------------------------------------
 
 
@@ -153,7 +157,7 @@ def test_partitions_are_inherited_but_for_reduce_by_key() -> None:
     window = WindowConfig.create_tumbling_window(10)
 
     def program(builder: Builder) -> None:
-        left = builder.new_source(given([])).map(str).set_num_partitions(3)
+        left = builder.new_source(given([])).map(with_one).set_num_partitions(3)
         right = builder.new_source(given([])).set_num_partitions(2)
         left.join(right, window, add).log()
         right.union(left).filter(bool).reduce_by_window(window, add).log()

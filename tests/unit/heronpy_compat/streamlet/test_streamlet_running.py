@@ -103,7 +103,7 @@ def test_running_values_are_exact_whatever_crashes(seed: int) -> None:
 
 
 def test_none_is_a_value_like_others() -> None:
-    pairs = [("a", 1), ("a", 2), ("a", 3)]
+    pairs: list[tuple[str, Any]] = [("a", 1), ("a", 2), ("a", 3)]
     with running(
         lambda builder: (
             builder.from_collection(pairs)
@@ -116,7 +116,8 @@ def test_none_is_a_value_like_others() -> None:
 
 
 def test_what_is_no_pair_fails_and_is_named() -> None:
-    with running(lambda builder: builder.from_collection([7]).group_by_key().sum()) as tester:
+    elements: list[Any] = [7]
+    with running(lambda builder: builder.from_collection(elements).group_by_key().sum()) as tester:
         tester.run_spouts()
         problems = [*tester.errors("collection-1"), *tester.errors("sum-1")]
         assert "takes elements (key, value), not 7" in str(problems[0])

@@ -119,7 +119,7 @@ def test_window_configs_take_seconds_and_timedeltas() -> None:
             lambda: Config().set_container_resources(1),  # type: ignore[arg-type]
             "container resources must be Resources, not 1",
         ),
-        (lambda: Builder().new_source(5), "a source must be a Generator or a function, not 5"),  # type: ignore[arg-type]
+        (lambda: Builder().new_source(5), "a source must be a Generator or a function, not 5"),  # type: ignore[call-overload]
         (lambda: Runner().run(1, Config(), Builder()), "must be a string, not 1"),  # type: ignore[arg-type]
         (lambda: Runner().run("a", {}, Builder()), "config must be"),  # type: ignore[arg-type]
         (lambda: Runner().run("a", Config(), None), "builder must be"),  # type: ignore[arg-type]
