@@ -1,10 +1,12 @@
 """What has become of live queries: counted by a topology master since it began, and by each stream
-manager, for the questions about one key that clients send there."""
+manager and instance, for the questions about one key that clients send there."""
 
 from collections.abc import Iterable, Mapping
 from typing import Self
 
 from msgspec import Struct, structs
+
+from heron_core.wire.query_messages import QueryOutcome
 
 MEANINGS = {
     "asked": "Queries taken; each ends as one of the next seven, or is under way",
@@ -19,6 +21,16 @@ MEANINGS = {
     "late": "Late answers, for queries that had ended",
 }
 """Name -> what is counted."""
+COUNTED = {
+    QueryOutcome.ANSWERED: "answered",
+    QueryOutcome.STATELESS: "refused",
+    QueryOutcome.UNKNOWN: "refused",
+    QueryOutcome.OTHER_KIND: "refused",
+    QueryOutcome.RESTARTING: "restarting",
+    QueryOutcome.TOO_LARGE: "too_large",
+    QueryOutcome.FAILED: "failed",
+}
+"""Outcome of a question to one instance -> its count."""
 
 
 class QueryCounts(Struct):
@@ -34,6 +46,10 @@ class QueryCounts(Struct):
     timed_out: int = 0
     overloaded: int = 0
     late: int = 0
+
+    def count(self, name: str) -> None:
+        """One more of this name."""
+        setattr(self, name, getattr(self, name) + 1)
 
     def with_those_of(self, others: Iterable[Mapping[str, int]]) -> Self:
         """The sums with counts by name; names that are not of MEANINGS are ignored."""

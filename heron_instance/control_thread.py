@@ -236,6 +236,7 @@ class ControlThread(threading.Thread):
                     **self._usage.measure(),
                     "unsendable": self._control.dropped,
                 },
+                live_queries=self._core.queries.counts.by_name(),
             )
         elif isinstance(message, messages.TraceReport):
             calendar_secs = time.time() - time.monotonic()

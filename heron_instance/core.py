@@ -70,8 +70,7 @@ TURN_SECS_MIN = 0.001
 
 Out = Sequence[Instruction]
 
-_RECEIVE: Out = (Receive(),)
-_FINISH: Out = (FinishLoop(),)
+_RECEIVE, _FINISH = (Receive(),), (FinishLoop(),)
 
 
 class InstanceCore:
@@ -118,6 +117,7 @@ class InstanceCore:
         self.driver = self._prepared()
         self.saving = made_saving(self, environment.newest_state, self._clock())
         self.transfer = made_transfer(self, environment)
+        self.queries = StateQueries(self, environment.call_soon, self._clock)
         calls = MainThreadCalls(
             self._take_plan,
             self._fail_pending,
@@ -126,7 +126,7 @@ class InstanceCore:
             lambda wanted: prepare_update(self.transfer, self.shared, wanted),
             self._checkpoint_completed,
             lambda wanted: self.instance.samples.begin(wanted),  # noqa: PLW0108 (of then)
-            StateQueries(self, environment.call_soon, self._clock).take,
+            self.queries.take,
         )
         metrics, poll = UserMetrics(self.instance.context.metrics), environment.poll
         self.control = ControlCore(identity, self.driver, shared, calls, metrics, poll)

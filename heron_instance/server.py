@@ -52,7 +52,9 @@ from heron_io.checkpoint_store.local_copies import LocalCopies, copies_of
 from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
 from heron_io.checkpoint_store.run_marker import RunMarker
 from heron_io.checkpoint_store.run_store import StoredRunRecords
+from heron_io.input_poll import InputPoll
 from heron_io.local_channels import ControlChannel, DataChannel
+from heron_io.local_questions import QuestionListener, questions_path
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.waker import Waker
 
@@ -144,6 +146,12 @@ class InstanceServer:
         self._control_thread = ControlThread(
             self._core, self._data, control, self._wake, packing.instances[who.task].component
         )
+        self._questions = _listening(questions_path(path, who.task), who.task)
+        """Of clients on this machine; None: they ask the stream manager."""
+        self._questions_poll = InputPoll()
+        if self._questions is not None:
+            for poller in (self._poller, self._waker_poller):
+                poller.register(self._questions.fileno(), select.POLLIN)
         self._saving = self._begin_saving()
         self._moving: SavingThread | None = None
 
@@ -215,7 +223,7 @@ class InstanceServer:
             load_moved=None if self._moved is None else self._moved.load,
             incarnation=self._incarnation,
             run_store=self._records,
-            poll=lambda: self._control_thread.poll(),  # noqa: PLW0108 (of then)
+            poll=self._poll,
         )
         return InstanceCore(topology, packing, who, environment, self._shared)
 
@@ -234,6 +242,8 @@ class InstanceServer:
                 self._copies.remove()
         finally:
             # Output sent and counted leaves the process, however it ends.
+            if self._questions is not None:
+                self._questions.close()
             self._control_thread.finish(CLOSE_LINGER_SECS)
             self._data.close(CLOSE_LINGER_SECS)
         return 0
@@ -275,6 +285,22 @@ class InstanceServer:
             InstanceLog: lambda each: log.warning("%s", each.text),
         }
 
+    def _poll(self) -> None:
+        """Between two tuples: what has come from a client, or by the control connection."""
+        questions = self._questions
+        if questions is not None and self._questions_poll.has_input(questions.fileno()):
+            self._take_questions()
+        self._control_thread.poll()
+
+    def _take_questions(self) -> bool:
+        """Questions of clients wait for the end of the tuple under way; True."""
+        if self._questions is not None:
+            for name, question in self._questions.received():
+                reply = partial(self._questions.answer, name)
+                call = partial(self._core.queries.take_of_client, question, reply)
+                self._shared.call_between(call)
+        return True
+
     def _admit(self) -> None:
         """Wait until tuples may be sent. The main thread itself may have ended that. Its messages
         leave first: a restore holds the tuples until this instance has told of its state."""
@@ -307,7 +333,9 @@ class InstanceServer:
         left_secs = instruction.until - time.monotonic()
         self._watchdog.waiting = True
         ready = poller.poll(max(0, int(left_secs * 1000) + 1))
-        if (self._waker.readable, select.POLLIN) in ready:
+        if self._questions is not None and (self._questions.fileno(), select.POLLIN) in ready:
+            self._take_questions()
+        elif (self._waker.readable, select.POLLIN) in ready:
             self._waker.clear()
         elif ready and self._core.control.pace.is_resting:
             self._control_thread.input_came()
@@ -321,6 +349,8 @@ class InstanceServer:
             self._input_poller()
             if self._polled >= 0:
                 sources[self._polled] = self._has_input
+        if self._questions is not None:
+            sources[self._questions.fileno()] = self._take_questions
         self._watchdog.waiting = True
         if not (instruction.for_input and self._has_input()):
             coroutines.wait(instruction.until - time.monotonic(), sources)
@@ -366,6 +396,15 @@ class InstanceServer:
 
 def _open_store(arguments: InstanceArguments) -> CheckpointFiles:
     return open_checkpoint_store(arguments.checkpoint_store, arguments.states_key)
+
+
+def _listening(path: str, task: int) -> QuestionListener | None:
+    """The socket for questions of clients on this machine; without it they take a longer way."""
+    try:
+        return QuestionListener(path, task)
+    except OSError as error:
+        log.warning("live queries go by way of the stream manager: %s: %s", path, error)
+        return None
 
 
 def _tell_of_failure(control: ControlChannel, failure: messages.InstanceFailed) -> None:

@@ -9,10 +9,11 @@ from functools import partial
 from typing import Protocol
 
 from heron_core.errors import HeronError
+from heron_core.query_counts import COUNTED, QueryCounts
 from heron_core.state.protocol import ABSENT
 from heron_core.state.questions import KeyScan, OtherKind, QueriedEntry, UnknownState, entry_of
 from heron_core.typed_values import value_in
-from heron_core.wire.messages import QueryOutcome, QueryState, StateAnswered
+from heron_core.wire.messages import QueryOutcome, QueryState, StateAnswered, StateQuestion
 from heron_instance.control_core import Identity
 from heron_instance.events import Instruction, SendControl
 from heron_instance.input.driver import ComponentDriver
@@ -25,6 +26,13 @@ STEP_SECS = 0.001
 STEP_KEYS = 200
 """Keys between two looks at the clock: a fraction of a step, whatever they are."""
 REASON_CHARACTERS_MAX = 500
+ANSWER_BYTES_MAX = 1 << 20
+"""Of the answer to a client, as of the topology master's."""
+ONE_KEY = 1
+"""Limit of entries in the answer to a question about one key."""
+
+Reply = Callable[[StateAnswered], None]
+"""Takes the answer to one question."""
 
 
 class StateQueriesHost(Protocol):
@@ -56,6 +64,29 @@ class StateQueries:
         self._host = host
         self._call_soon = call_soon
         self._clock = clock
+        self._reply: Reply | None = None
+        """For the question of a client that is being answered; None: the stream manager's."""
+        self.counts = QueryCounts()
+        """Of questions of clients; the topology master and stream managers count their own."""
+
+    def take_of_client(self, question: StateQuestion, reply: Reply) -> None:
+        """Answer a client's question about one key, now. Under another plan the key may be at
+        another task: the client asks the topology master then."""
+        query = QueryState(
+            question.query, (question.task,), question.state, ONE_KEY, ANSWER_BYTES_MAX,
+            question.key, question.map_key,
+        )  # fmt: skip
+        self.counts.asked += 1
+        if question.epoch != self._host.shared.epoch_taken:
+            self.counts.moved += 1
+            reason = f"task {question.task} is asked for by another plan"
+            reply(StateAnswered(question.task, query.query, QueryOutcome.RESTARTING, reason))
+            return
+        self._reply = reply
+        try:
+            self.take(query)
+        finally:
+            self._reply = None
 
     def take(self, query: QueryState) -> None:
         """Answer a question, now or in steps."""
@@ -129,4 +160,8 @@ class StateQueries:
     ) -> None:
         task = self._host.identity.task
         answer = StateAnswered(task, query.query, outcome, reason, entries)
-        self._host.enqueue(SendControl(answer))
+        if self._reply is None:
+            self._host.enqueue(SendControl(answer))
+            return
+        self.counts.count(COUNTED[outcome])
+        self._reply(answer)

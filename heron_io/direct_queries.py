@@ -1,11 +1,13 @@
-"""Questions about one key of a state, sent to the stream manager of the task that owns the key.
+"""Questions about one key of a state, without the topology master.
 
-The topology master tells once the tasks of a component and the fields that divide its keys. Only
+The topology master tells once the tasks of a component and the fields that divide its keys. A
+question goes to the instance itself if that is on this machine, else to its stream manager. Only
 answers come this way. A question without an answer (another plan, an absent instance, an error, no
 answer in time) is for the master, which waits, and has the text of the error. The route is then
 forgotten, and the next question asks the master for the route again.
 """
 
+import socket
 import time
 from typing import Any
 
@@ -18,6 +20,7 @@ from heron_core.state.keys import owner
 from heron_core.typed_values import typed_text, value_in
 from heron_core.wire import message_codec
 from heron_core.wire.messages import QueryOutcome, StateAnswered, StateQuestion
+from heron_io.local_questions import QuestionConnection, questions_path
 from heron_io.master_client import MasterClient
 
 COMMAND = "query_route"
@@ -45,6 +48,9 @@ class QueryRoute(Struct, frozen=True):
     epoch: int
     tasks: tuple[tuple[int, str, str], ...]
     """(task, instance, address of its stream manager; empty: not registered)"""
+    sockets: tuple[tuple[str, str], ...] = ()
+    """(host, path of the Unix socket) of the stream manager of each of `tasks`; empty if the master
+    is of a version that does not tell."""
 
 
 class DirectQueries:
@@ -55,6 +61,9 @@ class DirectQueries:
         self._routes: dict[str, QueryRoute] = {}
         self._refused_until: dict[str, float] = {}
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
+        self._beside: dict[str, QuestionConnection] = {}
+        """Path -> connection to an instance of this machine."""
+        self._host = socket.gethostname()
         self._number = 0
 
     def ask(self, name: str, key: str, map_key: str, secs: float) -> list[Row] | None:
@@ -66,19 +75,43 @@ class DirectQueries:
             if route is None or not route.tasks or len(key) > KEY_CHARACTERS_MAX:
                 return None
             given = CurrentKey(route.component, route.fields).given(value_in(key))
-            task, instance, address = route.tasks[owner(given, len(route.tasks))]
+            at = owner(given, len(route.tasks))
+            task, instance, address = route.tasks[at]
             self._number += 1
             wait_ms = max(1, int((deadline - time.monotonic()) * 1000))
             question = StateQuestion(
                 self._number, route.epoch, task, route.state, typed_text(given), map_key, wait_ms
             )
-            answer = self._exchange(address, question, deadline) if address else None
-        except (HeronError, ValueError, RecursionError):  # the master has the text of the error
+            connection = self._connection_to(task, route, at)
+            if connection is not None:
+                answer = connection.ask(question, deadline)
+            else:
+                answer = self._exchange(address, question, deadline) if address else None
+        except (HeronError, OSError, ValueError, RecursionError):  # the master has the text
             answer = None
         if answer is None or answer.outcome is not QueryOutcome.ANSWERED:
             self._routes.pop(name, None)
+            self._close_connections()
             return None
         return [(answer.task, instance, text) for _, text in answer.entries]
+
+    def _connection_to(self, task: int, route: QueryRoute, at: int) -> QuestionConnection | None:
+        """To the instance itself; None if that is on another machine, or does not listen."""
+        host, path = route.sockets[at] if at < len(route.sockets) else ("", "")
+        if not path or host != self._host:
+            return None
+        path = questions_path(path, task)
+        if path not in self._beside:
+            try:
+                self._beside[path] = QuestionConnection(path, task)
+            except OSError:  # of a container with files of its own, or of an older version
+                return None
+        return self._beside[path]
+
+    def _close_connections(self) -> None:
+        """An answer may still come by one of them, and plans change."""
+        while self._beside:
+            self._beside.popitem()[1].close()
 
     def _route(self, name: str) -> QueryRoute | None:
         """The newest route of the master; None after a refusal, HeronError without a master."""
@@ -113,6 +146,7 @@ class DirectQueries:
 
     def close(self) -> None:
         """Let the connections go."""
+        self._close_connections()
         for dealer in self._sockets.values():
             dealer.close(linger=0)
         self._sockets.clear()
@@ -123,6 +157,9 @@ def _query_route_in(data: dict[str, Any]) -> QueryRoute:
     try:
         tasks = tuple((int(task), str(name), str(at)) for task, name, at in data["tasks"])
         fields = tuple(map(str, data["fields"]))
-        return QueryRoute(str(data["component"]), str(data["state"]), fields, data["epoch"], tasks)
+        sockets = tuple((str(host), str(path)) for host, path in data.get("sockets", ()))
+        return QueryRoute(
+            str(data["component"]), str(data["state"]), fields, data["epoch"], tasks, sockets
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise ProtocolError(f"not the route of a query: {error!r:.100}") from None

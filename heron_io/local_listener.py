@@ -1,4 +1,4 @@
-"""The stream manager's end of the connections of its instances.
+"""The listening end of a Unix socket: a stream manager's for instances, an instance's for clients.
 
 One descriptor (`fileno()`, of an epoll) is readable if any connection has something to do, so the
 connections can be polled together with zmq's sockets.
@@ -9,11 +9,17 @@ import os
 import select
 import socket
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from heron_core.errors import ProtocolError
 from heron_core.wire.frames import Frames
-from heron_core.wire.local_stream import HELLO_BYTES, ConnectionName, parse_hello
+from heron_core.wire.local_stream import (
+    CONTROL,
+    DATA,
+    HELLO_BYTES,
+    ConnectionName,
+    parse_hello,
+)
 from heron_io.local_connection import (
     LocalConnection,
     LocalConnectionEnded,
@@ -41,8 +47,16 @@ class _UnnamedConnection:
 class LocalListener:
     """Accepts the connections of instances; reads from all, sends to each by its name."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(
+        self,
+        path: str,
+        channels: Collection[bytes] = (DATA, CONTROL),
+        logger: logging.Logger = log,
+    ) -> None:
+        """`channels`: those of the accepted connections; others are cut."""
+        self._log = logger
         self._path = path
+        self._channels = channels
         self._listener = listening(path)
         self._inode = os.stat(path).st_ino
         self._poll = select.epoll()
@@ -102,7 +116,7 @@ class LocalListener:
     def _pause(self, error: OSError) -> None:
         """Without descriptors or memory the kernel would report the listener at each poll."""
         if not self._has_warned:
-            log.warning("connections are not accepted for now: %s", error)
+            self._log.warning("connections are not accepted for now: %s", error)
             self._has_warned = True
         self._poll.unregister(self._listener)
         self._is_paused = True
@@ -129,7 +143,7 @@ class LocalListener:
         try:
             if not data:
                 raise ProtocolError(f"a connection that ended after {unnamed.hello!r}")
-            name = parse_hello(unnamed.hello)
+            name = parse_hello(unnamed.hello, self._channels)
         except ProtocolError as error:
             if unnamed.hello:  # else its process died before it sent a byte
                 self.errors.append(str(error))
@@ -137,7 +151,7 @@ class LocalListener:
             unnamed.sock.close()
             return
         if name in self._connections:
-            self._cut(name, "its process has opened another connection")
+            self.cut(name, "its process has opened another connection")
         self._names[descriptor] = name
         self._connections[name] = LocalConnection(unnamed.sock, self._scratch)
 
@@ -146,10 +160,10 @@ class LocalListener:
         try:
             messages = connection.receive()
         except LocalConnectionEnded as error:
-            self._cut(name, str(error))
+            self.cut(name, str(error))
             return []
         if connection.error:
-            self._cut(name, connection.error)
+            self.cut(name, connection.error)
         return messages
 
     def send(self, name: ConnectionName, frames: Frames) -> bool:
@@ -164,9 +178,14 @@ class LocalListener:
                 self._poll.modify(connection.descriptor, _OUT)
         except LocalConnectionEnded as error:
             connection.unsent.pop()
-            self._cut(name, str(error))
+            self.cut(name, str(error))
             return False
         return True
+
+    def waiting(self, name: ConnectionName) -> int:
+        """Messages that the receiver has not read, as far as the kernel does not keep them."""
+        connection = self._connections.get(name)
+        return 0 if connection is None else len(connection.unsent)
 
     def _flush(self, name: ConnectionName) -> None:
         connection = self._connections[name]
@@ -174,16 +193,16 @@ class LocalListener:
             if connection.flush():
                 self._poll.modify(connection.descriptor, _IN)
         except LocalConnectionEnded as error:
-            self._cut(name, str(error))
+            self.cut(name, str(error))
 
-    def _cut(self, name: ConnectionName, reason: str) -> None:
+    def cut(self, name: ConnectionName, reason: str) -> None:
         """Close one connection. The registration of the process's successor shows the unprocessed
         messages, as the core knows the messages of each process."""
         connection = self._connections.pop(name)
         if connection.error:
             self.errors.append(connection.error)
         if connection.unsent or connection.unfinished_bytes:
-            log.info(
+            self._log.info(
                 "the connection %r of task %d has ended (%s): dropped %d messages to the task "
                 "and %d bytes of a message from it",
                 name.channel.decode(),

@@ -1,4 +1,4 @@
-"""Questions of clients about one key of a state, without the topology master.
+"""Questions of clients on other machines about one key of a state, without the topology master.
 
 A client asks the master once for the tasks of a component and the addresses of the stream managers,
 and then sends each question to the stream manager of the task that owns the key. The way is shorter
@@ -10,9 +10,11 @@ waiting and texts of errors are there. In all these cases a stream manager answe
 for an absent instance.
 """
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
-from heron_core.query_counts import QueryCounts
+from heron_core.query_counts import COUNTED, QueryCounts
 from heron_core.records import replace
 from heron_core.wire.messages import QueryOutcome, QueryState, StateAnswered, StateQuestion
 from heron_engine.stream_manager import events
@@ -30,16 +32,6 @@ WAIT_MS_MAX = 60_000
 """The longest time-out of any query."""
 ONE_KEY = 1
 """Limit of entries in the answer to a question about one key."""
-_COUNTED = {
-    QueryOutcome.ANSWERED: "answered",
-    QueryOutcome.STATELESS: "refused",
-    QueryOutcome.UNKNOWN: "refused",
-    QueryOutcome.OTHER_KIND: "refused",
-    QueryOutcome.RESTARTING: "restarting",
-    QueryOutcome.TOO_LARGE: "too_large",
-    QueryOutcome.FAILED: "failed",
-}
-"""Outcome -> its count of QueryCounts."""
 
 
 class _ClientQuestion(Struct, frozen=True):
@@ -59,6 +51,24 @@ class ClientQueries:
         self._number = NUMBERS_FROM
         self.counts = QueryCounts()
         """Since the process began; the master adds the counts of all stream managers to its own."""
+        self._of_instances: dict[int, tuple[int, Mapping[str, int]]] = {}
+        """Task -> incarnation and newest counts of its process, if clients have asked that."""
+        self._of_ended = QueryCounts()
+        """Last counts of replaced processes."""
+
+    def reported(self, task: int, incarnation: int, counts: Mapping[str, int]) -> None:
+        """An instance's counts of the questions that clients have put to the instance itself."""
+        if not counts:
+            return
+        before = self._of_instances.get(task)
+        if before is not None and before[0] != incarnation:
+            self._of_ended = self._of_ended.with_those_of([before[1]])
+        self._of_instances[task] = incarnation, counts
+
+    def totals(self) -> QueryCounts:
+        """The counts with those of the instances of this container, ended processes included."""
+        instances = [counts for _, counts in self._of_instances.values()]
+        return self.counts.with_those_of([self._of_ended.by_name(), *instances])
 
     def ask(self, client: bytes, asked: StateQuestion, out: Out) -> None:
         """Pass a question on to its instance, or refuse it."""
@@ -98,7 +108,7 @@ class ClientQueries:
             self.counts.late += 1
             return True
         del self._open[answer.query]
-        self._count(_COUNTED[answer.outcome])
+        self.counts.count(COUNTED[answer.outcome])
         out.append(events.ToClient(question.client, replace(answer, query=question.query)))
         return True
 
@@ -117,11 +127,8 @@ class ClientQueries:
                 self._end(number, "timed_out", f"task {question.task} has not answered", out)
 
     def _end(self, number: int, count: str, reason: str, out: Out) -> None:
-        self._count(count)
+        self.counts.count(count)
         self._reply(self._open.pop(number), reason, out)
-
-    def _count(self, name: str) -> None:
-        setattr(self.counts, name, getattr(self.counts, name) + 1)
 
     def _reply(self, question: _ClientQuestion, reason: str, out: Out) -> None:
         answer = StateAnswered(question.task, question.query, QueryOutcome.RESTARTING, reason)

@@ -115,8 +115,9 @@ class ControlPlane:
         match message:
             case messages.RegisterInstance():
                 self._register(message, out)
-            case messages.InstanceHeartbeat(task, metrics):
+            case messages.InstanceHeartbeat(task, metrics, live_queries):
                 self._heartbeat(task, event.incarnation, metrics, out)
+                self._queries.reported(task, event.incarnation, live_queries)
             case messages.QuiescenceReport():
                 self._answers.append(self._with_links(message))
             case messages.BoltFinished(task):
@@ -429,7 +430,7 @@ class ControlPlane:
             "peer_bytes": {each: queue.waiting_bytes for each, queue in state.peers.items()},
             "causes": sorted(self._pressure.named_by(state.container)),
             "caused_ms": self._pressure.caused_ms(state.now),
-            "live_queries": self._queries.counts.by_name(),
+            "live_queries": self._queries.totals().by_name(),
         }
 
     def _waiting_bytes(self) -> dict[int, int]:

@@ -104,7 +104,7 @@ class StreamManagerServer:
             self._authenticator,
         )
         self._peers: dict[int, tuple[str, zmq.Socket[bytes]]] = {}
-        register = _registration(arguments.container, address, supervisor.predecessor)
+        register = _registration(arguments, address, supervisor.predecessor)
         self.core = StreamManager(topology, packing, register, options)
         self._shell = ShellCommands(arguments.container, shell_variables(topology, arguments.logs))
         self._network = Network()
@@ -379,16 +379,19 @@ class StreamManagerServer:
             self._exit = each
 
 
-def _registration(container: int, address: str, predecessor: str) -> messages.RegisterStreamManager:
+def _registration(
+    arguments: StreamManagerArguments, address: str, predecessor: str
+) -> messages.RegisterStreamManager:
     incarnation, host = random.getrandbits(63), socket.gethostname()
     return messages.RegisterStreamManager(
-        container=container,
+        container=arguments.container,
         incarnation=incarnation,
         address=address,
         host=host,
         pid=os.getpid(),
         epoch=0,
         predecessor=predecessor,
+        socket_path=arguments.socket_path,
     )
 
 

@@ -185,8 +185,14 @@ class Commands:
         registered = life.members.registered
         addresses = {each: registered[each].registration.address for each in registered}
         name = str(arguments.get("name", ""))
-        route = query_route(life.topology, life.plan.packing, name, addresses)
-        return {**route, "epoch": life.plan.epoch}
+        packing = life.plan.packing
+        route = query_route(life.topology, packing, name, addresses)
+        places = {}
+        for each in registered:
+            manager = registered[each].registration
+            places[each] = (manager.host, manager.socket_path)
+        sockets = [places.get(packing.container_of[each[0]], ("", "")) for each in route["tasks"]]
+        return {**route, "epoch": life.plan.epoch, "sockets": sockets}
 
     def _cancel(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         reason = str(arguments.get("reason", "it was cancelled"))

@@ -1,17 +1,19 @@
-"""Messages on a stream of bytes: the Unix socket between an instance and its stream manager.
+"""Messages on a stream of bytes: the Unix sockets of a stream manager and of an instance.
 
     hello      "hpy", u8 version of this form, then the name of the connection (13 bytes):
-               channel c ("d" data, "c" control), task u32, incarnation u64
+               channel c ("d" data, "c" control, "q" questions), task u32, incarnation u64
     message    u32 number of frames, u32 bytes of all that follows, u32 length of each frame,
                then all frames
 
-The instance sends the hello first, then both ends send messages. All numbers are little endian. A
-message whose end is missing has no effect: the sender still has the message, and sends all of it
-again by the next connection.
+An instance sends the hello to its stream manager first, a client of states ("q", the task, a random
+number) to the instance. Then both ends send messages. All numbers are little endian. A message
+whose end is missing has no effect: an instance or a stream manager still has the message, and sends
+all of it again by the next connection.
 """
 
 import mmap
 import struct
+from collections.abc import Collection
 from typing import NamedTuple
 
 from heron_core.errors import ProtocolError
@@ -19,6 +21,7 @@ from heron_core.wire.frames import Frames
 
 DATA = b"d"
 CONTROL = b"c"
+QUESTIONS = b"q"
 BYTES_MAX = 2**32 - 1
 """Most bytes of a message behind its prefix: the largest number of 32 bits."""
 _MAPPED_BYTES = 1024 * 1024
@@ -42,14 +45,14 @@ class ConnectionName(NamedTuple):
 
     @property
     def hello(self) -> bytes:
-        """The first bytes that an instance sends."""
+        """The first bytes on the connection."""
         return _HELLO.pack(_MAGIC, self.channel, self.task, self.incarnation)
 
 
-def parse_hello(data: bytes) -> ConnectionName:
-    """The name in a hello; ProtocolError if the bytes are no hello."""
+def parse_hello(data: bytes, channels: Collection[bytes] = (DATA, CONTROL)) -> ConnectionName:
+    """The name in a hello; ProtocolError if the bytes are no hello for one of the channels."""
     magic, channel, task, incarnation = _HELLO.unpack(data)
-    if magic != _MAGIC or channel not in (DATA, CONTROL):
+    if magic != _MAGIC or channel not in channels:
         raise ProtocolError(f"unknown connection: starts with {data!r}")
     return ConnectionName(channel, task, incarnation)
 

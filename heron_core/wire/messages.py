@@ -67,6 +67,8 @@ class InstanceHeartbeat(Struct, frozen=True, array_like=True, tag=True):
 
     task: Whole
     metrics: Json
+    live_queries: Mapping[str, Whole] = {}
+    """Questions that clients have put to the process itself, by the names of query_counts.py."""
 
 
 class QuiescenceReport(Struct, frozen=True, array_like=True, tag=True):
@@ -356,6 +358,8 @@ class RegisterStreamManager(Registration, frozen=True, array_like=True, tag=True
     predecessor: str = ""
     """How the predecessor of this stream manager ended; empty for the first one, and in a
     repetition."""
+    socket_path: str = ""
+    """Of its Unix socket; the instances have theirs for questions in the same folder."""
 
 
 class RegistrationRejected(Struct, frozen=True, array_like=True, tag=True):

@@ -24,9 +24,9 @@ class QueryState(Struct, frozen=True, array_like=True, tag=True):
 
 
 class StateQuestion(Struct, frozen=True, array_like=True, tag=True):
-    """From a client to the stream manager of the task that owns a key: what does a state have for
-    the key now? `key` and `map_key` are JSON as in QueryState. The answer is a StateAnswered with
-    the same `query`, a number of the client's."""
+    """From a client to the instance that owns a key, or to its stream manager: what does a state
+    have for the key now? `key` and `map_key` are JSON as in QueryState. The answer is a
+    StateAnswered with the same `query`, a number of the client's."""
 
     query: Whole
     epoch: Whole

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from heron_core.instance_report import NOTHING_REPORTED
+from heron_core.query_counts import QueryCounts
 from heron_core.wire import message_codec
 from heron_core.wire.local_stream import CONTROL, DATA, ConnectionName
 from heron_core.wire.messages import BoltFinished, Resync, SpoutFinished
@@ -42,6 +43,7 @@ class RestingCore:
         self.resynced = threading.Event()
         self.connected = threading.Event()
         self.identity = SimpleNamespace(task=1)
+        self.queries = SimpleNamespace(counts=QueryCounts())
         self.control = SimpleNamespace(traces=list, report=lambda _: NOTHING_REPORTED, pace=None)
 
     def handle(self, event: Any, _: float) -> list[Any]:

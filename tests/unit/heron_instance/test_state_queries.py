@@ -8,7 +8,7 @@ import pytest
 from heron_core.hot_rows import CLOCK_EVERY
 from heron_core.typed_values import typed_text
 from heron_core.wire import messages
-from heron_core.wire.messages import QueryOutcome, QueryState, StateAnswered
+from heron_core.wire.messages import QueryOutcome, QueryState, StateAnswered, StateQuestion
 from heron_instance import state_queries
 from heron_instance.events import ControlReceived, InstanceReceived, Receive, SendControl, Turn
 from heron_instance.input.driver import POLL_SECS
@@ -254,3 +254,53 @@ def test_fast_tuples_do_not_hide_what_has_come() -> None:
     counted = int(text.rpartition(":")[2][:-1])
     assert counted * QUICK_SECS <= 3 * (POLL_SECS + CLOCK_EVERY * QUICK_SECS)
     assert bolt.component.totals.for_key("all").get() == 1000, "the rest comes behind it"
+
+
+def of_client(bolt: Process, **changed: Any) -> StateAnswered:
+    """The answer to a client that asks the instance itself."""
+    given = {"epoch": 1, "task": ME, "state": "totals", "key": '"all"', **changed}
+    said: list[StateAnswered] = []
+    bolt.core.queries.take_of_client(StateQuestion(8, **given), said.append)
+    (answer,) = said
+    assert (answer.task, answer.query) == (ME, 8)
+    return answer
+
+
+def test_a_client_beside_the_instance_has_its_answer_alone() -> None:
+    bolt = made()
+    bolt.receive(batch([1], [2], epoch=1))
+    assert texts([of_client(bolt)]) == ['{"key":"all","value":2}']
+    assert texts([of_client(bolt, key='"none"')]) == []
+    assert texts([of_client(bolt, state="pages", map_key="2")]) == ['{"key":"all","value":2}']
+    out = bolt.core.handle(Turn(), bolt.now)
+    assert not [each for each in out if isinstance(each, SendControl)], "nothing for the master"
+    assert texts(bolt.hear(asked("totals", key='"all"'))) == ['{"key":"all","value":2}']
+    assert bolt.core.queries.counts.by_name() == {"asked": 3, "answered": 3}
+
+
+@pytest.mark.parametrize(
+    ("changed", "outcome", "count"),
+    [
+        ({"epoch": 2}, QueryOutcome.RESTARTING, "moved"),
+        ({"state": "sen"}, QueryOutcome.UNKNOWN, "refused"),
+        ({"map_key": "1"}, QueryOutcome.OTHER_KIND, "refused"),
+        ({"key": "{"}, QueryOutcome.FAILED, "failed"),
+    ],
+)
+def test_each_end_of_a_clients_question_is_counted(
+    changed: dict[str, Any], outcome: QueryOutcome, count: str
+) -> None:
+    bolt = made()
+    assert of_client(bolt, **changed).outcome is outcome
+    assert bolt.core.queries.counts.by_name() == {"asked": 1, count: 1}
+
+
+def test_a_client_is_not_answered_from_a_state_that_is_being_restored() -> None:
+    bolt = made()
+    bolt.shared.is_restoring = True
+    assert of_client(bolt).outcome is QueryOutcome.RESTARTING
+    assert bolt.core.queries.counts.by_name() == {"asked": 1, "restarting": 1}
+
+
+def test_a_client_of_an_instance_without_state_is_refused() -> None:
+    assert of_client(made(Stateless)).outcome is QueryOutcome.STATELESS

@@ -1,5 +1,7 @@
 """A client of states between a master that knows routes and stream managers that may be silent."""
 
+import select
+import socket
 from collections.abc import Iterator
 from threading import Thread
 from typing import Any
@@ -13,10 +15,13 @@ from heron_core.wire import message_codec
 from heron_core.wire.messages import QueryOutcome, StateAnswered, StateQuestion
 from heron_io import direct_queries
 from heron_io.direct_queries import DirectQueries
+from heron_io.local_questions import QuestionListener, questions_path
 
 NAME = "count.count"
 SECS = 30.0
 ENTRY = (b"k", '{"key":"k","value":7}')
+BESIDE = (b"k", '{"key":"k","value":8}')
+"""The answer of the instance itself."""
 
 
 class StreamManagerStandIn(Thread):
@@ -69,6 +74,27 @@ class MasterStandIn:
         dealer: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
         dealer.connect(address)
         return dealer
+
+
+class InstanceStandIn(Thread):
+    """Answers the questions on the Unix socket of task 2, as many as `answers`, then ends."""
+
+    def __init__(self, path: str, answers: int) -> None:
+        super().__init__(daemon=True)
+        self.asked: list[StateQuestion] = []
+        self._answers = answers
+        self.listener = QuestionListener(questions_path(path, 2), 2)
+
+    def run(self) -> None:
+        while len(self.asked) <= self._answers:
+            select.select([self.listener.fileno()], [], [], SECS)
+            for name, question in self.listener.received():
+                self.asked.append(question)
+                if len(self.asked) <= self._answers:
+                    outcome = QueryOutcome.ANSWERED
+                    answer = StateAnswered(2, question.query, outcome, "", (BESIDE,))
+                    self.listener.answer(name, answer)
+        self.listener.close()
 
 
 class Site:
@@ -146,3 +172,42 @@ def test_what_is_no_key_is_for_the_master(site: Site, key: str) -> None:
 def test_a_route_that_leads_nowhere_is_for_the_master(site: Site, tasks: Any) -> None:
     site.master.route["tasks"] = tasks
     assert site.ask() is None
+
+
+def beside(site: Site, path: str, host: str) -> None:
+    """The master tells that task 2, the only one, is on this host, with that socket."""
+    del site.master.route["tasks"][1:]
+    site.master.route["sockets"] = [[host, path]]
+
+
+@pytest.fixture
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A stream manager's, short: the path of a socket may have 107 characters."""
+    return str(tmp_path_factory.mktemp("s") / "s")
+
+
+def test_an_instance_of_this_machine_is_asked_itself(site: Site, path: str) -> None:
+    instance = InstanceStandIn(path, 2)
+    instance.start()
+    beside(site, path, socket.gethostname())
+    assert site.ask() == site.ask() == [(2, "count[0]", BESIDE[1])]
+    assert [each.epoch for each in instance.asked] == [3, 3]
+    assert not site.managers[0].asked
+    # Its process ends with the question unanswered: the master is asked, and then its successor.
+    assert site.ask() is None
+    instance.join()
+    assert site.ask() == [(2, "count[0]", ENTRY[1])], "there is no socket yet"
+    successor = InstanceStandIn(path, 1)
+    successor.start()
+    assert site.ask() == [(2, "count[0]", BESIDE[1])]
+    assert site.ask(secs=0.02) is None
+    successor.join()
+
+
+def test_an_instance_of_another_machine_is_asked_by_its_stream_manager(
+    site: Site, path: str
+) -> None:
+    instance = InstanceStandIn(path, 0)
+    beside(site, path, "elsewhere")
+    assert site.ask() == [(2, "count[0]", ENTRY[1])]
+    instance.listener.close()

@@ -153,3 +153,19 @@ def test_a_client_says_something_else() -> None:
     made = manager()
     made.handle(events.FromClient(CLIENT, messages.Ping()))
     assert made.core.statistics()["malformed"] == 1
+
+
+def test_counts_of_instances_outlive_their_processes() -> None:
+    made = manager()
+
+    def report(incarnation: int, **numbers: int) -> None:
+        made.control(NEAR, messages.InstanceHeartbeat(NEAR, {}, numbers), incarnation)
+
+    report(1, asked=3, answered=3)
+    report(1, asked=5, answered=4, moved=1)
+    assert counts(made) == {"asked": 5, "answered": 4, "moved": 1}
+    report(2)
+    report(2, asked=1, answered=1)
+    assert counts(made) == {"asked": 6, "answered": 5, "moved": 1}
+    ask(made, 1)
+    assert counts(made)["asked"] == 7
