@@ -77,8 +77,8 @@ _OF_ALERTS = {
 
 _QUERIES = """
 [Live queries](QUERIES.md#live-queries) are counted by the topology master since it began, and by
-each stream manager, with its instances, for the questions about one key that a client sends there: a
-line of `heronpy stats`, `live_queries` in JSON, where 0 is left out, and, but for `asked`,
+each stream manager, with its instances, for the questions about one key that a client sends there:
+a line of `heronpy stats`, `live_queries` in JSON, where 0 is left out, and, but for `asked`,
 `heron_topology_live_queries_total` with the label `outcome` in OpenMetrics.
 
 | outcome | |

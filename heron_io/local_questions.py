@@ -1,12 +1,12 @@
-"""Questions about one key of a state between processes of one machine: a client, and the instance.
+"""Questions about a key of a state between two processes of a machine: a client, and an instance.
 
-An instance listens on a Unix socket of its own, in the folder of its stream manager's socket. Its
-main thread takes a question between two tuples and answers by the same connection. No other thread
-or process has a part in that: each of them would need a core, and on a busy machine a wait for a
-core is several milliseconds. Clients on other machines ask by way of the stream manager.
+An instance listens on a Unix socket in the folder of its stream manager's socket. The main thread
+takes a question between two tuples and answers by the same connection. Other threads and processes
+take no part: each would need a core, and on a busy machine a wait for a core lasts several
+milliseconds. Clients on other machines ask the stream manager.
 
-A connection has one question at a time. Whatever is wrong with one closes it, and the client asks
-in another way: the socket is a shorter path, not a second source of errors.
+A connection has a single question at a time. After any error the connection is closed, and the
+client asks the topology master, whose errors have texts.
 """
 
 import logging
@@ -30,7 +30,7 @@ CLIENTS_MAX = 64
 
 
 def questions_path(stream_manager: str, task: int) -> str:
-    """Path of the socket of a task, from that of its stream manager."""
+    """Path of the socket of a task, by the path of its stream manager."""
     return os.path.join(os.path.dirname(stream_manager), f"task-{task}.sock")
 
 
@@ -52,7 +52,7 @@ class QuestionListener:
         return len(self._listener)
 
     def received(self) -> Iterator[tuple[ConnectionName, StateQuestion]]:
-        """The questions that have come, each with the connection to answer by."""
+        """Available questions, each with the connection for the answer."""
         for name, frames in self._listener.received():
             question = self._question(name, frames[0])
             if question is not None:
@@ -78,7 +78,7 @@ class QuestionListener:
         return question
 
     def answer(self, name: ConnectionName, answer: StateAnswered) -> None:
-        """Send an answer; a client that is gone does not wait for it."""
+        """Send an answer; of an ended connection the client waits no longer."""
         self._listener.send(name, [message_codec.encode(answer)])
 
     def close(self) -> None:
@@ -101,8 +101,8 @@ class QuestionConnection:
             raise
 
     def ask(self, question: StateQuestion, deadline: float) -> StateAnswered | None:
-        """The answer; None without one by `deadline` (of time.monotonic), after which the
-        connection is of no further use. OSError and ProtocolError if the connection has ended."""
+        """The answer; None after `deadline` (of time.monotonic): a late answer may still arrive, so
+        the caller closes the connection. OSError or ProtocolError after the connection's end."""
         self._socket.settimeout(_left_secs(deadline))
         try:
             self._socket.sendall(b"".join(encoded([message_codec.encode(question)])))
@@ -126,5 +126,5 @@ class QuestionConnection:
 
 
 def _left_secs(deadline: float) -> float:
-    """Not 0, which is a socket without waits."""
+    """Above 0: a socket with the time-out 0 does not wait."""
     return max(0.001, deadline - time.monotonic())
