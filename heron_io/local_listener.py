@@ -45,7 +45,7 @@ class _UnnamedConnection:
 
 
 class LocalListener:
-    """Accepts the connections of instances; reads from all, sends to each by its name."""
+    """Accepts connections; reads from all, sends to each by its name."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class LocalListener:
         return True
 
     def waiting(self, name: ConnectionName) -> int:
-        """Messages that the receiver has not read, as far as the kernel does not keep them."""
+        """Messages for a receiver whose buffer in the kernel is full."""
         connection = self._connections.get(name)
         return 0 if connection is None else len(connection.unsent)
 

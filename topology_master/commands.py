@@ -187,11 +187,11 @@ class Commands:
         name = str(arguments.get("name", ""))
         packing = life.plan.packing
         route = query_route(life.topology, packing, name, addresses)
-        places = {}
-        for each in registered:
-            manager = registered[each].registration
-            places[each] = (manager.host, manager.socket_path)
-        sockets = [places.get(packing.container_of[each[0]], ("", "")) for each in route["tasks"]]
+        sockets = []
+        for task, *_ in route["tasks"]:
+            manager = registered.get(packing.container_of[task])
+            known = None if manager is None else manager.registration
+            sockets.append(("", "") if known is None else (known.host, known.socket_path))
         return {**route, "epoch": life.plan.epoch, "sockets": sockets}
 
     def _cancel(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:

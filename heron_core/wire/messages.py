@@ -356,10 +356,8 @@ class RegisterStreamManager(Registration, frozen=True, array_like=True, tag=True
     """Epoch of the stream manager's plan, 0 for none: a master that took over may know an older
     plan."""
     predecessor: str = ""
-    """How the predecessor of this stream manager ended; empty for the first one, and in a
-    repetition."""
+    """How the predecessor ended; empty for the first stream manager, and in a repetition."""
     socket_path: str = ""
-    """Of its Unix socket; the instances have theirs for questions in the same folder."""
 
 
 class RegistrationRejected(Struct, frozen=True, array_like=True, tag=True):

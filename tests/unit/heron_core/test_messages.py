@@ -35,6 +35,7 @@ _SAMPLES: dict[Any, Any] = {
     tuple[messages.Whole, ...]: (3, 4),
     tuple[messages.SetLevel, ...]: (messages.SetLevel("count", "", 10, 7.5),),
     tuple[str, ...]: ("count", "zähler"),
+    Mapping[str, messages.Whole]: {"asked": 2},
     Mapping[str, messages.Amount]: {"failed_for_good": 2.0},
     Mapping[messages.Whole, messages.Json]: {7: {"executed": 1}},
     Mapping[messages.Whole, messages.PauseStatistics]: {

@@ -257,7 +257,7 @@ def test_fast_tuples_do_not_hide_what_has_come() -> None:
 
 
 def of_client(bolt: Process, **changed: Any) -> StateAnswered:
-    """The answer to a client that asks the instance itself."""
+    """The answer to a client of the instance."""
     given = {"epoch": 1, "task": ME, "state": "totals", "key": '"all"', **changed}
     said: list[StateAnswered] = []
     bolt.core.queries.take_of_client(StateQuestion(8, **given), said.append)

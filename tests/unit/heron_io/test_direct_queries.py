@@ -1,4 +1,4 @@
-"""A client of states between a master that knows routes and stream managers that may be silent."""
+"""A client of states, a master with the routes, stream managers and instances, silent or not."""
 
 import select
 import socket
@@ -175,8 +175,8 @@ def test_a_route_that_leads_nowhere_is_for_the_master(site: Site, tasks: Any) ->
 
 
 def beside(site: Site, path: str, host: str) -> None:
-    """The master tells that task 2, the only one, is on this host, with that socket."""
-    del site.master.route["tasks"][1:]
+    """The master's route has task 2 alone, on a host with a socket."""
+    site.master.route["tasks"] = [[2, "count[0]", site.managers[0].address]]
     site.master.route["sockets"] = [[host, path]]
 
 
@@ -193,7 +193,7 @@ def test_an_instance_of_this_machine_is_asked_itself(site: Site, path: str) -> N
     assert site.ask() == site.ask() == [(2, "count[0]", BESIDE[1])]
     assert [each.epoch for each in instance.asked] == [3, 3]
     assert not site.managers[0].asked
-    # Its process ends with the question unanswered: the master is asked, and then its successor.
+    # The process ends with the question unanswered: the master is asked, and then the successor.
     assert site.ask() is None
     instance.join()
     assert site.ask() == [(2, "count[0]", ENTRY[1])], "there is no socket yet"
