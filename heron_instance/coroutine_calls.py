@@ -14,6 +14,7 @@ from heron_core.errors import ComponentError
 from heron_core.topology import DEFAULT_STREAM
 from heron_frontends.adapters.foreign_calls import ForeignCalls
 from heron_instance.emit.collector import BoltCollector
+from heron_instance.emit.emitted_values import kept_values
 from heron_instance.in_flight import BoltInFlight, TakenTuple
 
 
@@ -56,7 +57,7 @@ class CoroutineCalls:
             return collector.emit(tup, stream, anchors, direct_task, need_task_ids)
         self._check(attempt, stream, need_task_ids)
         route = collector.route_of(stream)
-        values = collector.checked(tup, route)
+        values = kept_values(collector.checked(tup, route), route)
         own = [attempt.taken.tup] if anchors is None else list(anchors)
         if self._foreign.is_elsewhere:  # a thread would pack concurrently with others
             rest = (values, stream, own, direct_task)
@@ -81,7 +82,8 @@ class CoroutineCalls:
             return
         self._check(attempt, stream, False)
         own = [attempt.taken.tup] if anchors is None else list(anchors)
-        self._withhold(attempt, lambda: collector.emit_batch(frame, stream, own, direct_task))
+        kept = collector.columns.kept(frame, collector.route_of(stream))
+        self._withhold(attempt, lambda: collector.emit_batch(kept, stream, own, direct_task))
 
     def _check(self, attempt: Attempt, stream: str, need_task_ids: bool) -> None:
         where = f"{self._collector.component}.{stream}"

@@ -16,6 +16,7 @@ from heron_core.topology import DEFAULT_STREAM
 from heron_frontends.adapters.foreign_calls import ForeignCalls
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.dead_letters import LetterFault, present_fault
+from heron_instance.emit.emitted_values import kept_values
 from heron_instance.emit.output_buffers import OutputBuffer, tasks_of
 from heron_instance.emit.routing import Route
 from heron_instance.in_flight import BoltInFlight, TakenTuple
@@ -74,6 +75,7 @@ class LaterAcks:
         values = collector.checked(tup, route)
         if self._foreign.is_elsewhere:
             self.check_thread(anchors, stream)
+            values = kept_values(values, route)
             rest = (stream, list(anchors or ()), direct_task, need_task_ids)
             if need_task_ids:
                 tasks: list[int] = self._foreign.ask(lambda: self.emit(values, *rest))

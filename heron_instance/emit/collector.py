@@ -27,6 +27,7 @@ from heron_core.optional_packages import needed
 from heron_core.topology import DEFAULT_STREAM
 from heron_core.wire.values import Pack, pack_fields
 from heron_instance.emit.dead_letters import DeadLetters, LetterFault, present_fault
+from heron_instance.emit.emitted_values import kept_values
 from heron_instance.emit.output_buffers import Outbox, OutputBuffer, tasks_of
 from heron_instance.emit.routing import Route, Router
 from heron_instance.emit.threads_calls import ThreadsCalls
@@ -247,7 +248,7 @@ class BoltCollector(TaskCollector):
         values = self.checked(tup, route)
         if self.this_thread() != self.main_thread and self.is_elsewhere():
             kept = None if anchors is None else list(anchors)
-            rest = (values, stream, kept, direct_task, need_task_ids)
+            rest = (kept_values(values, route), stream, kept, direct_task, need_task_ids)
             return self.left(self.emit_general, *rest, wants_tasks=need_task_ids)  # type: ignore[no-any-return]
         buffers = self.buffers_for(values, route, direct_task)
         self._put_anchored(buffers, route, self.packed(values, route), anchors)
@@ -308,7 +309,9 @@ class BoltCollector(TaskCollector):
     ) -> None:
         """Emit the rows of a frame, each a tuple, with one edge for each destination."""
         if self.this_thread() != self.main_thread and self.is_elsewhere():
-            self.left(self.emit_batch, frame, stream, anchors, direct_task)
+            frame = self.columns.kept(frame, self.route_of(stream))
+            kept = None if anchors is None else list(anchors)
+            self.left(self.emit_batch, frame, stream, kept, direct_task)
             return
         route = self.route_of(stream)
         emission = self.emission_of(frame, route, direct_task)
@@ -418,7 +421,7 @@ class SpoutCollector(TaskCollector):
         route = self.route_of(stream)
         values = self.checked(tup, route)
         if self.this_thread() != self.main_thread and self.is_elsewhere():
-            rest = (values, tup_id, stream, direct_task, need_task_ids)
+            rest = (kept_values(values, route), tup_id, stream, direct_task, need_task_ids)
             return self.left(self.emit_general, *rest, wants_tasks=need_task_ids)  # type: ignore[no-any-return]
         buffers = self.buffers_for(values, route, direct_task)
         data = self.packed(values, route)
@@ -441,6 +444,7 @@ class SpoutCollector(TaskCollector):
     ) -> None:
         """Emit the rows of a frame, each a tuple; all of them have one root."""
         if self.this_thread() != self.main_thread and self.is_elsewhere():
+            frame = self.columns.kept(frame, self.route_of(stream))
             self.left(self.emit_batch, frame, tup_id, stream, direct_task)
             return
         route = self.route_of(stream)

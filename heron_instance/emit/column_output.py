@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from heron_core.errors import ComponentError
 from heron_core.wire.batch import encode_columns
-from heron_core.wire.columns import merged, serialized
+from heron_core.wire.columns import merged, schema_of, serialized
 from heron_core.wire.frames import Frames
 from heron_instance.emit.column_groupings import SLICE_BYTES, Share, share_of, slices
 from heron_instance.emit.frames import record_batches
@@ -121,10 +121,19 @@ class ColumnOutput:
         self._shares: dict[int, list[Share]] = {}
         """stream index -> division of a batch for each consumer"""
 
+    def kept(self, frame: Any, route: Route) -> pa.Table:
+        """The frame's rows as they are now, for an emit that is made later: user code may change
+        its arrays behind the emit. TypeError as for `emission`."""
+        batches = record_batches(frame, route.spec, self._where(route))
+        return pa.Table.from_batches(batches, schema=schema_of(route.spec))
+
+    def _where(self, route: Route) -> str:
+        return f"{self._router.component.name}.{route.spec.name}"
+
     def emission(self, frame: Any, route: Route, direct: Sequence[int]) -> BatchEmission:
         """Rows of a frame by buffer, according to the groupings, and for the `direct` tasks;
         TypeError for a frame that does not match the stream."""
-        where = f"{self._router.component.name}.{route.spec.name}"
+        where = self._where(route)
         slices: list[tuple[ColumnBuffer, pa.RecordBatch]] = []
         batches = record_batches(frame, route.spec, where)
         for batch in batches:

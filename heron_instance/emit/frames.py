@@ -102,15 +102,21 @@ def _table(frame: Any, where: str) -> pa.Table:
         return pa.Table.from_batches([frame])
     try:
         if isinstance(frame, Mapping):
-            return pa.table(dict(frame))
+            return pa.table({name: _copied(column) for name, column in frame.items()})
         if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
-            return pa.table(frame)
+            return pa.table(_copied(frame))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise TypeError(f"{where}: the frame is not a table: {first_line(error)}") from None
     raise TypeError(
         f"{where}: emit_batch takes a RecordBatch, a Table, a DataFrame of pandas or polars, or a "
         f"dict of columns, not a {type(frame).__name__}"
     )
+
+
+def _copied(data: Any) -> Any:
+    """A copy of an array of numpy or a Series or DataFrame of pandas: Arrow would share its memory,
+    and user code may fill the same array again behind its emit. Other data as it is."""
+    return data.copy() if hasattr(data, "__array__") and hasattr(data, "copy") else data
 
 
 def _column(table: pa.Table, at: int, stream: StreamSpec, where: str) -> pa.ChunkedArray:

@@ -58,10 +58,11 @@ class CallingBolt(SimBolt):
             for _ in range(children(emitter.name, stream, ident, most))
         ]  # fmt: skip
 
-    def send(self, stream: str, number: int, ident: int) -> None:
-        """Emit one tuple."""
+    def send(self, stream: str, number: int, ident: int, **how: Any) -> None:
+        """Emit one tuple; `how`: further arguments of `emit`."""
         emitter, idents = self.emitter, [ident]
-        how: dict[str, Any] = {} if stream == DEFAULT_STREAM else {"stream": stream}
+        if stream != DEFAULT_STREAM:
+            how["stream"] = stream
         if stream == DIRECT_STREAM:
             how["direct_task"] = emitter.rng.choice(emitter.direct_tasks)
         key = ident % KEYS
@@ -104,6 +105,16 @@ class CallingCountingBolt(CountingBolt):
                 CallingBolt.send(self, stream, number, ident)  # type: ignore[arg-type]
 
 
+def readers_among(topology: TopologySpec, chance: Random, share: float) -> set[str]:
+    """Bolts that others read, each by chance; one at least."""
+    read = [
+        each.name
+        for each in topology.components
+        if not each.is_spout and any(name == each.name for name, _ in topology.consumers)
+    ]
+    return {name for name in read if chance.random() < share} or set(read[:1])
+
+
 class CallingCluster(Cluster):
     """A cluster some of whose bolts are coroutines."""
 
@@ -123,12 +134,7 @@ class CallingCluster(Cluster):
         made = super()._made_topology(config)
         self.habits.abandons = False  # a coroutine's tuple is acked when it ends
         chance = Random(f"calling {self.seed}")
-        read = [
-            each.name
-            for each in made.components
-            if not each.is_spout and any(name == each.name for name, _ in made.consumers)
-        ]
-        chosen = {name for name in read if chance.random() < CALLING_SHARE} or set(read[:1])
+        chosen = readers_among(made, chance, CALLING_SHARE)
         self.calling = {
             name: CallingCountingBolt if chance.random() < COUNTING_SHARE else CallingBolt
             for name in sorted(chosen)

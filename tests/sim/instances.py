@@ -42,6 +42,7 @@ from heron_instance.shared_state import SharedState
 from tests.sim.checkers import require
 from tests.sim.network import Channel
 from tests.sim.suspended_calls import SuspendableCall
+from tests.sim.user_threads import UserThreads
 from tests.sim.virtual_loop import constructing, have_ended
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class Instance:
         self.has_exited = False
         """It was superseded and has ended itself."""
         self._rng = Random(cluster.rng.random())
+        self._rng_of_threads = Random(f"threads {self.incarnation}")
         self._step: Instruction = Wait(0.0, for_input=True)
         self._is_woken = True
         self._is_busy = False
@@ -110,6 +112,8 @@ class Instance:
         """What it has still to write for an update."""
         self._moved: list[tuple[int, str, int]] = []
         """What has come of that."""
+        self.pool = UserThreads(lambda: cluster.clock.now)
+        """The threads of its user code."""
         shared = SharedState()
         self.core = InstanceCore(
             cluster.topology,
@@ -130,7 +134,7 @@ class Instance:
             self._admit,
             log,
             shared.call,
-            construct=constructing(cluster.clock),
+            construct=constructing(cluster.clock, self.pool),
             may_send=lambda: shared.may_send,
             load_state=self._load_state if cluster.effectively_once else None,
             waits_for_state=cluster.effectively_once,
@@ -264,8 +268,13 @@ class Instance:
         return now
 
     def _preempt(self) -> None:
-        """The control thread may run at this moment of the main thread's turn."""
-        if self._call is None or self._is_in_control or not self.orders.ready:
+        """The control thread, and threads of user code, may run at this moment of the main
+        thread's turn."""
+        if self._call is None or self._is_in_control:
+            return
+        if self.pool and self._rng_of_threads.random() < PREEMPTED_SHARE:
+            self._let_threads_work()
+        if not self.orders.ready:
             return
         if self._rng.random() < PREEMPTED_SHARE:
             self.control_step()
@@ -287,6 +296,15 @@ class Instance:
             self.core.validate()
         return found
 
+    # --- threads of user code -----------------------------------------------------------------
+
+    def _let_threads_work(self) -> bool:
+        """Make the calls of user code's threads that are due; whether any was."""
+        if not self.pool.turn():
+            return False
+        self._is_woken = True
+        return True
+
     # --- the main thread ----------------------------------------------------------------------
 
     def turn(self) -> bool:
@@ -296,7 +314,7 @@ class Instance:
             self._call is None and self.orders.ready and self._rng.random() < OVERLAPPING_SHARE
         )
         answered = False if overlaps else self.control_step()
-        self._is_busy = answered or overlaps
+        self._is_busy = self._let_threads_work() or answered or overlaps
         sent = len(self.data)
         if sent >= LOCAL_MESSAGES_MAX or self.has_exited:
             return self._is_busy
@@ -344,7 +362,9 @@ class Instance:
         return InstanceReceived(self.inbox.take())
 
     def _start(self, event: Event, overlaps: bool) -> None:
-        if overlaps or self.naps or not self.core.shared.may_send:
+        # Calls of threads may stand behind a plan that pauses all.
+        may_wait = overlaps or self.naps or bool(self.core.shared.pending_calls)
+        if may_wait or not self.core.shared.may_send:
             self._call = SuspendableCall(lambda: self._round(event))
             self._resume(self._call)
         else:

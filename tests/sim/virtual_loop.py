@@ -56,13 +56,15 @@ def abandon_all() -> None:
     gc.collect()
 
 
-def constructing(clock: Clock) -> Callable[..., Any]:
-    """What makes a component whose coroutines live in the cluster's time."""
+def constructing(clock: Clock, pool: Any) -> Callable[..., Any]:
+    """What makes a component whose coroutines live in the cluster's time, and whose threads are
+    those of `pool`."""
 
     def made(spec: ComponentSpec, bindings: Any) -> Any:
         component: Any = construct(spec, bindings)
         if component.coroutines is not None:
             component.coroutines.loop = VirtualLoop(lambda: clock.now)
+        component.users_object.pool = pool
         return component
 
     return made
