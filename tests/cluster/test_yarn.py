@@ -9,9 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from heron_core.plans import MIB
-from heron_core.state_tree import execution_path
+from heron_core.state_tree import execution_path, scheduler_path
 from tests.cluster.yarn_place import DEADLINE_SECS, PADDING, SUBMIT_SECS, YarnPlace
 from tests.conformance.checks import Deployment, whole_life
+from tests.conformance.exact_life import a_machine_of_a_container, exact_life
 from tests.process.process_support import EXAMPLES, until
 
 INSTANCE_MB = 200
@@ -147,3 +148,25 @@ def test_the_whole_life_of_every_back_end(
         gets_new_code=True,
     )  # fmt: skip
     whole_life(deployment, record_property)
+
+
+@pytest.mark.timeout(900)
+def test_a_life_with_state_is_exact(west: YarnPlace) -> None:
+    """With a kill, a rescale, a savepoint, and a node that is rebooted."""
+    on = ("--cluster", "west")
+    wait_secs = SUBMIT_SECS + DEADLINE_SECS
+    deployment = Deployment("yarn", west, on, on, west.url, wait_secs, west._left)
+    exact_life(deployment, reboot_a_node)
+
+
+def reboot_a_node(deployment: Deployment, submit: Callable[[], None]) -> None:
+    """Its node manager and a container die at one moment, and the node manager comes back."""
+    west = deployment.place
+    assert isinstance(west, YarnPlace)
+    host = west.node(scheduler_path(west.name))["containers"]["2"]["host"]
+    number = next(each for each in range(2) if west.yarn.node_id(each) == host)
+    west.yarn.kill_node_manager(number)
+    try:
+        a_machine_of_a_container(deployment, submit)
+    finally:
+        west.yarn.start_node_manager(number)

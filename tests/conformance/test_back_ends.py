@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.checks import Deployment, whole_life
+from tests.conformance.exact_life import a_machine_of_a_container, everything, exact_life
 from tests.process.aurora_support import AuroraPlace
 from tests.process.process_support import Place
 
@@ -46,3 +47,9 @@ def test_a_topology_s_whole_life(
     deployment: Deployment, record_property: Callable[[str, object], None]
 ) -> None:
     whole_life(deployment, record_property)
+
+
+@pytest.mark.timeout(600)
+def test_a_life_with_state_is_exact(deployment: Deployment) -> None:
+    """With a kill, a rescale, a savepoint and a reboot."""
+    exact_life(deployment, everything if deployment.kind == "local" else a_machine_of_a_container)

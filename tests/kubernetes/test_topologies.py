@@ -7,8 +7,6 @@ import json
 import subprocess
 import threading
 import time
-from collections import Counter
-from contextlib import suppress
 
 from heron_core.plans import packing_from_json
 from heron_core.state_tree import execution_path, master_path, packing_path, topology_path
@@ -120,17 +118,6 @@ def test_pods_that_are_killed_come_back_and_lose_nothing(place: KubernetesPlace)
     place.heronpy("kill", place.name, "--cluster", CLUSTER, secs=PODS_SECS).succeeded()
 
 
-def test_a_lost_node_is_replaced_by_another(place: KubernetesPlace) -> None:
-    """Its kubelet says nothing more and its processes are gone; Kubernetes notices by itself."""
-    submit_surviving(place, LINES, RATE)
-    victim = place.pod(1)
-    place.node_of(victim).lose()
-    replaced = place.pod(1, other_than=victim.uid)
-    assert place.node_of(replaced) is not place.node_of(victim)
-    all_arrive(place)
-    assert survey(place.path, LINES).complete
-
-
 def test_a_drained_node_s_pods_go_to_others(place: KubernetesPlace) -> None:
     """`kubectl drain`, as before an upgrade of a node: its pods are evicted, and end in order."""
     submit_surviving(place, LINES, RATE)
@@ -145,20 +132,6 @@ def test_a_drained_node_s_pods_go_to_others(place: KubernetesPlace) -> None:
         assert place.node_of(place.pod(number, other_than=uid)) is not node
     all_arrive(place)
     assert survey(place.path, LINES).complete
-
-
-def test_a_savepoint_carries_the_state_to_the_next_submit(place: KubernetesPlace) -> None:
-    """As for another engine in the image: kill with a savepoint, submit from it."""
-    mode = with_state(place)
-    submit_surviving(place, LINES, RATE, *mode)
-    savepoint = place.path / "savepoint"
-    place.heronpy(
-        "kill", place.name, "--savepoint", savepoint, "--cluster", CLUSTER, secs=PODS_SECS
-    ).succeeded()
-    until(lambda: not place.left(), "its pods are gone")
-    submit_surviving(place, LINES, RATE, *mode, "--from-savepoint", savepoint)
-    all_arrive(place)
-    has_counted_exactly(place)
 
 
 def test_an_api_server_that_is_away_for_a_minute_stops_no_data(place: KubernetesPlace) -> None:
@@ -202,45 +175,6 @@ def longest_pause(place: KubernetesPlace, secs: float) -> float:
 def survey_of_begun(place: KubernetesPlace) -> bool:
     """Whether every line that was emitted is acked, and each of its words seen."""
     return not gaps(place.path, 2, MANY_LINES)
-
-
-def test_a_rescale_carries_the_state_along(place: KubernetesPlace) -> None:
-    """One more container and one more instance with keyed state, exactly once."""
-    submit_surviving(place, LINES, RATE, *with_state(place))
-    place.heronpy(
-        "update", place.name, "--component-parallelism", "count:3", "--container-number", 3,
-        "--cluster", CLUSTER, secs=PODS_SECS,
-    ).succeeded()  # fmt: skip
-    place.pod(3)
-    all_arrive(place)
-    has_counted_exactly(place)
-
-
-def with_state(place: KubernetesPlace) -> tuple[str, ...]:
-    """The options of a run that counts in keyed state, exactly once."""
-    state = {"SURVIVING_STATE": "1"}
-    place.environment.update(state)
-    place.cluster(environment={**state, "TEST_RESULTS": str(place.results_folder)})
-    return ("-o", "topology.reliability.mode=EFFECTIVELY_ONCE",
-            "-o", f"topology.checkpoint.store=file://{place.path}/checkpoints",
-            "-o", "topology.stateful.checkpoint.interval.seconds=1")  # fmt: skip
-
-
-def has_counted_exactly(place: KubernetesPlace) -> None:
-    """Once the topology has ended by itself, its tasks write down what they have counted."""
-    words = (f"word{(line * 31 + at * 7) % 997}" for line in range(LINES) for at in range(5))
-    wanted = Counter(words)
-    until(lambda: counted(place).total() >= wanted.total(), "the tasks have written it", PODS_SECS)
-    assert counted(place) == wanted
-
-
-def counted(place: KubernetesPlace) -> Counter[str]:
-    """What all tasks have in their state at their end."""
-    found = Counter[str]()
-    for path in place.path.glob("counted-*"):
-        with suppress(ValueError):  # it is being written
-            found.update(json.loads(path.read_text()))
-    return found
 
 
 def test_a_quota_that_refuses_pods_is_told_in_one_line(place: KubernetesPlace) -> None:
