@@ -75,7 +75,7 @@ def application(service: Service, options: TrackerOptions) -> Application:
     app.include_router(query_router(service))
     app.include_router(operator_router(service))
     app.include_router(log_level_router(service))
-    app.include_router(submit_router(service.store, options))
+    app.include_router(submit_router(service, options))
     _add_pages(app)
     for kind in (HeronError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _failed)

@@ -51,10 +51,12 @@ class AccessLogOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionOptions:
-    """How topologies that clients send are started."""
+    """How topologies and code that clients send are started."""
 
     command: tuple[str, ...]
     """`heronpy submit` with the options of the state store or the cluster."""
+    update: tuple[str, ...]
+    """`heronpy update` with the same options."""
     store_url: str
     home: str
     """Folder of the submitted code: home/ui/STORE/topologies."""

@@ -1,23 +1,23 @@
-"""Submission by REST: a file or an archive as the body of a request, started by `heronpy submit`.
+"""Submission and new code by REST: a file or an archive as the body of a request, started by
+`heronpy submit`, or given to `heronpy update --code`.
 
     curl -H "Authorization: Bearer $(cat token)" --data-binary @words.py \
         "https://HOST:8889/api/topologies?name=words&file=words.py"
 
-A submission executes code of the client, so a service without a login refuses all submissions. The
-checks are those of `heronpy submit`, which runs as a child; the answer comes when the topology is
-registered, or has the reason of `heronpy submit`.
+Both execute code of the client, so a service without a login refuses both. The checks are those of
+the command, which runs as a child; the answer comes when the topology is registered or updated, or
+has the reason of the command.
 """
 
 import os
 import re
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
@@ -26,12 +26,15 @@ from heron_core.operations import Requester, Way
 from heron_io.private_files import make_private_folders, private
 from heron_io.state_store.protocol import StateStore
 from heron_tracker.auth.access import SUBMIT_PATH, needs_login
+from heron_tracker.code_updates import CodeAnswer, CodeUpdates, NewCode
 from heron_tracker.envelope import BadRequest, Unavailable
 from heron_tracker.heron_api.routes import enveloped
 from heron_tracker.nimbus.structs import AlreadyAliveException
 from heron_tracker.nimbus.submissions import Submissions, TopologyFolders
 from heron_tracker.options import SubmissionOptions, TrackerOptions
 from heron_tracker.requesters import client_of
+from heron_tracker.rights import check_may_operate
+from heron_tracker.service import Service
 
 SERVICE = "ui"
 SUBMITS_AT_ONCE = 4
@@ -39,6 +42,7 @@ SUBMITS_AT_ONCE = 4
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 ENDINGS = (".py", ".yaml", ".yml", ".tar.gz", ".tgz")
 Name = Annotated[str, Query(max_length=200)]
+Result = TypeVar("Result")
 _free_submits = threading.Semaphore(SUBMITS_AT_ONCE)
 
 
@@ -93,6 +97,14 @@ class RestSubmissions:
         except TopologyError as error:
             raise BadRequest(str(error)) from None
 
+    def update(self, code: NewCode) -> CodeAnswer:
+        """Replace the code of a running topology. BadRequest with the reason of `heronpy
+        update`."""
+        try:
+            return CodeUpdates(self._open()[0], self._options.update).update(code)
+        except TopologyError as error:
+            raise BadRequest(str(error)) from None
+
     def _open(self) -> tuple[TopologyFolders, Submissions]:
         with self._lock:
             if self._opened is None:
@@ -102,39 +114,77 @@ class RestSubmissions:
             return self._opened
 
 
-def submit_router(store: StateStore, options: TrackerOptions) -> APIRouter:
-    """The route of submissions, which needs an operator's token."""
+def submit_router(service: Service, options: TrackerOptions) -> APIRouter:
+    """The routes of submissions and new code, which need an operator's token."""
     router = APIRouter(tags=["Operations"])
-    submissions = None if options.submit is None else RestSubmissions(store, options.submit)
+    submissions = None if options.submit is None else RestSubmissions(service.store, options.submit)
 
     @router.post(SUBMIT_PATH)
     async def submit(
         request: Request, name: Name, file: Name, topology: Name = "", deactivated: bool = False
     ) -> Response:
         """As `heronpy submit FILE -N NAME`: the body is the file."""
-        if submissions is None or not needs_login(options):
-            raise Unavailable(
-                "a submission executes the client's code: start `heronpy ui` with --token-file or "
-                "--openid-issuer"
-            )
-        if not FILE_NAME.fullmatch(file) or not file.endswith(ENDINGS):
-            raise BadRequest(f"file is the name of a file with the ending {', '.join(ENDINGS)}")
-        if not _free_submits.acquire(blocking=False):
-            raise Unavailable(f"{SUBMITS_AT_ONCE} submissions are under way already: try again")
-        path = ""
-        try:
-            path = await run_in_threadpool(submissions.new_upload)
-            await _write(path, request.stream())
-            client = await run_in_threadpool(partial(client_of, request, Way.REST))
-            wanted = SubmittedFile(name, file, path, topology, not deactivated, client)
-            await run_in_threadpool(submissions.submit, wanted)
-        finally:
-            _free_submits.release()
-            if path and os.path.exists(path):
-                os.unlink(path)
+        given = _checked(submissions, options, file)
+
+        def start(path: str) -> None:
+            client = client_of(request, Way.REST)
+            given.submit(SubmittedFile(name, file, path, topology, not deactivated, client))
+
+        await _uploaded(given, request, start)
         return enveloped(request, {"topology": name})
 
+    @router.post(f"{SUBMIT_PATH}/{{name}}/code")
+    async def code(
+        request: Request,
+        name: Annotated[str, Path(max_length=1000)],
+        file: Name,
+        allow_non_restored: bool = False,
+    ) -> Response:
+        """As `heronpy update NAME --code FILE`: the body is the file."""
+        given = _checked(submissions, options, file)
+        snapshot = await run_in_threadpool(lambda: check_may_operate(service.topology(name)))
+
+        def update(path: str) -> CodeAnswer:
+            client = client_of(request, Way.REST)
+            return given.update(NewCode(snapshot.name, file, path, allow_non_restored, client))
+
+        answer = await _uploaded(given, request, update)
+        found = {"topology": snapshot.name, "updated": answer.updated, "change": answer.change}
+        return enveloped(request, found)
+
     return router
+
+
+def _checked(
+    submissions: RestSubmissions | None, options: TrackerOptions, file: str
+) -> RestSubmissions:
+    """The submissions; Unavailable without a login, BadRequest for the name of a file."""
+    if submissions is None or not needs_login(options):
+        raise Unavailable(
+            "a submission executes the client's code: start `heronpy ui` with --token-file or "
+            "--openid-issuer"
+        )
+    if not FILE_NAME.fullmatch(file) or not file.endswith(ENDINGS):
+        raise BadRequest(f"file is the name of a file with the ending {', '.join(ENDINGS)}")
+    return submissions
+
+
+async def _uploaded(
+    submissions: RestSubmissions, request: Request, use: Callable[[str], Result]
+) -> Result:
+    """What `use` returns for the path of the body; it may move the file. Unavailable if too many
+    submissions are under way."""
+    if not _free_submits.acquire(blocking=False):
+        raise Unavailable(f"{SUBMITS_AT_ONCE} submissions are under way already: try again")
+    path = ""
+    try:
+        path = await run_in_threadpool(submissions.new_upload)
+        await _write(path, request.stream())
+        return await run_in_threadpool(use, path)
+    finally:
+        _free_submits.release()
+        if path and os.path.exists(path):
+            os.unlink(path)
 
 
 async def _write(path: str, chunks: AsyncIterator[bytes]) -> None:

@@ -30,6 +30,7 @@ PAGES: dict[str, str | dict[str, str]] = {
     },
     "Operate": {
         "Deploy": "docs/DEPLOY.md",
+        "YARN": "docs/YARN.md",
         "Three machines": "docs/THREE_MACHINES.md",
         "Kubernetes": "docs/KUBERNETES.md",
         "Pages and REST": "docs/UI.md",

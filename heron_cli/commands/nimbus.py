@@ -90,10 +90,10 @@ def nimbus_command(
 
 
 def submit_command(
-    cluster: "ClusterConfig | None", zookeeper: str | None, insecure: bool
+    cluster: "ClusterConfig | None", zookeeper: str | None, insecure: bool, command: str = "submit"
 ) -> list[str]:
-    """`heronpy submit` to where this command's own options lead."""
-    words = [sys.executable, "-m", "heron_cli", "submit"]
+    """`heronpy COMMAND` with the store or the cluster of this command's own options."""
+    words = [sys.executable, "-m", "heron_cli", command]
     if cluster is not None:
         words += ["--cluster", cluster.name, "--config-path", os.path.dirname(cluster.file)]
     elif zookeeper is not None:

@@ -99,9 +99,12 @@ def ui_command(
 def _submit_options(store_options: StoreOptions) -> SubmissionOptions:
     """Submissions by REST lead to where this command looks for topologies."""
     cluster = chosen(store_options.cluster, store_options.config_path)
-    command = submit_command(cluster, store_options.zookeeper, insecure=False)
+    zookeeper = store_options.zookeeper
     return SubmissionOptions(
-        command=tuple(command), store_url=store_options.store_url(), home=Home.of_user().path
+        command=tuple(submit_command(cluster, zookeeper, insecure=False)),
+        update=tuple(submit_command(cluster, zookeeper, insecure=False, command="update")),
+        store_url=store_options.store_url(),
+        home=Home.of_user().path,
     )
 
 

@@ -100,7 +100,7 @@ def _only_cluster(kind: str, config_path: str | None) -> str:
 
 _PAGES = {
     "kubernetes": "docs/KUBERNETES.md",
-    "yarn": "docs/DEPLOY.md#yarn",
+    "yarn": "docs/YARN.md",
     "aurora": "docs/DEPLOY.md#aurora",
 }
 """Scheduler -> documentation of the cluster file."""

@@ -31,6 +31,7 @@ SAMPLE_PATH = "/api/sample"
 CHANGING = re.compile(r"/api/v1/topology/[^/]*/profiling/(start|stop|dumpprofile)/")
 """What is read by its method, as Storm has it, and yet does something."""
 SUBMIT_PATH = "/api/topologies"
+CODE_PATH = re.compile(r"/api/topologies/[^/]+/code")
 WEBSOCKET = "WEBSOCKET"
 """Instead of a method: another site's page can open one, and what it carries is checked later."""
 ABOUT_THE_SITE = frozenset({"origin", "sec-fetch-site"})
@@ -207,8 +208,9 @@ def caller_of(
 
 
 def body_bytes_max(method: str, path: str) -> int:
-    """Of a request: submissions are larger than all others."""
-    return SUBMISSION_BYTES_MAX if (method, path) == ("POST", SUBMIT_PATH) else BODY_BYTES_MAX
+    """Of a request: submissions and new code are larger than all others."""
+    has_code = method == "POST" and (path == SUBMIT_PATH or CODE_PATH.fullmatch(path))
+    return SUBMISSION_BYTES_MAX if has_code else BODY_BYTES_MAX
 
 
 def refusal(

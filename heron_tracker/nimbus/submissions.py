@@ -39,6 +39,8 @@ log = logging.getLogger("nimbus")
 REGISTERED_SECS = 120.0
 """For a file to be loaded and checked: seconds, where a project's imports are large."""
 REASON_CHARACTERS_MAX = 2000
+UPDATES = "updates"
+"""The folder of new code, by topology."""
 FLUX_FILE, THRIFT_FILE, LOG_FILE = "flux.yaml", "submitted.thrift", "submit.log"
 
 
@@ -116,8 +118,18 @@ class TopologyFolders:
         make_private_folders(folder)
         return folder
 
+    def make_for_code(self, name: str) -> str:
+        """A new folder for new code of a running topology, whose earlier code may still run."""
+        folder = os.path.join(self.path, UPDATES, name, f"{time.time_ns():020d}")
+        make_private_folders(folder)
+        return folder
+
     def sweep(self, is_used: Callable[[str], bool]) -> None:
         """Remove the code of ended topologies, and of earlier runs."""
+        updates = os.path.join(self.path, UPDATES)
+        for name in os.listdir(updates) if os.path.isdir(updates) else ():
+            if not is_used(name):
+                shutil.rmtree(os.path.join(updates, name), ignore_errors=True)
         for name, folders in self._all().items():
             keep = 1 if is_used(name) else 0
             for folder in sorted(folders)[: len(folders) - keep]:
@@ -228,7 +240,7 @@ class Submissions:
             child.wait()
             raise TopologyError(f"{wanted.name} was not loaded within {REGISTERED_SECS:g} s")
         if child.poll() and not self._is_registered(wanted.name):
-            raise TopologyError(_reason(path))
+            raise TopologyError(command_reason(path))
         self._watch(wanted.name, child, path)
 
     def _watch(self, name: str, child: subprocess.Popen[bytes], path: str) -> None:
@@ -236,7 +248,7 @@ class Submissions:
             code = child.wait()
             if code:
                 self.failed += 1
-                log.error("%s did not come up (exit code %d): %s", name, code, _reason(path))
+                log.error("%s did not come up (exit code %d): %s", name, code, command_reason(path))
             else:
                 log.info("%s is up", name)
             self._watchers.discard(thread)
@@ -251,7 +263,7 @@ def _write(folder: str, name: str, data: bytes) -> None:
         file.write(data)
 
 
-def _reason(path: str) -> str:
+def command_reason(path: str) -> str:
     """The command's error line, without its name; else the end of its output."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -261,5 +273,7 @@ def _reason(path: str) -> str:
     own = [line for line in lines if line.startswith("heronpy: ")]
     line = own[-1].removeprefix("heronpy: ") if own else (lines[-1] if lines else "no reason given")
     # A client has another name of the file: the folder is this machine's.
-    line = line.replace(f"{os.path.dirname(path)}{os.sep}", "")
+    folder = os.path.dirname(path)
+    for own_path in (folder, os.path.relpath(folder)):
+        line = line.replace(f"{own_path}{os.sep}", "")
     return line[:REASON_CHARACTERS_MAX]

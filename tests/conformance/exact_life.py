@@ -59,7 +59,9 @@ def checkpoints(deployment: Deployment) -> dict[str, int]:
 
 def survives_a_killed_container(deployment: Deployment) -> None:
     """kill -9 of an executor, and thereby of all its processes."""
-    victim = deployment.until(lambda: deployment.container(CONTAINERS), "its executor runs")
+    victim: psutil.Process = deployment.until(
+        lambda: deployment.container(CONTAINERS), "its executor runs"
+    )
     victim.kill()
     deployment.until(
         lambda: deployment.container(CONTAINERS) not in (None, victim), "another one runs"

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from heron_core.operations import OperationKind, Way
+from heron_core.operations import OperationKind, Requester, Way
 from heron_core.state_tree import topology_path
 from heron_engine.scheduler.operations import TopologyRequests
 from heron_io.state_store.file_store import FileStore
+from heron_tracker.code_updates import CodeAnswer, CodeUpdates, NewCode
+from heron_tracker.nimbus.submissions import TopologyFolders
 from heron_tracker.options import SubmissionOptions, TrackerOptions
 from tests.unit.heron_tracker.client_support import Answer, Asked
 
@@ -29,6 +31,21 @@ with open_store(sys.argv[1]) as store:
     store.put(topology_path(name), {"words": words[1:], "file": file, "by": by})
 """
 """Instead of `heronpy submit`: registers the topology, with the arguments of the call."""
+UPDATES = """
+import os, sys
+from heron_core.state_tree import topology_path
+from heron_io.state_store.opening import open_store
+name, _, file, *more = sys.argv[2:]
+text = open(file, "rb").read()
+if b"mistake" in text:
+    sys.exit(f"heronpy: {os.path.relpath(file)}: line 1: the topology has a mistake")
+if text == b"same":
+    sys.exit(print(f"nothing to update: {name} runs this code already"))
+with open_store(sys.argv[1]) as store:
+    store.put(topology_path(name), {"more": more, "by": os.environ["HERONPY_ASKED_BY"]})
+print(f"{name} is updated: replaced: count; untouched: lines")
+"""
+"""Instead of `heronpy update`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +68,10 @@ class RestClient:
 def rest(tmp_path: Path) -> Iterator[RestClient]:
     url = f"file://{tmp_path}/state"
     submit = SubmissionOptions(
-        command=(sys.executable, "-c", REGISTERS, url), store_url=url, home=str(tmp_path / "home")
+        command=(sys.executable, "-c", REGISTERS, url),
+        update=(sys.executable, "-c", UPDATES, url),
+        store_url=url,
+        home=str(tmp_path / "home"),
     )
     options = TrackerOptions(token=OPERATOR, read_token=READER, submit=submit, first_poll_secs=60.0)
     with FileStore(str(tmp_path / "state")) as store:
@@ -144,3 +164,60 @@ def test_a_restart_names_containers_of_the_topology(rest: RestClient) -> None:
         answer = rest.post("words/restart", body)
         assert answer.status == 400
         assert "containers of words: 0, 1" in answer.json["message"]
+
+
+def test_new_code_is_an_update_in_the_name_of_the_client(rest: RestClient, tmp_path: Path) -> None:
+    """Its file stays: the topology runs from it. A large archive is no larger than allowed."""
+    rest.store.put(topology_path("words"), {})
+    path = "/api/topologies/words/code?file=w.py&allow_non_restored=true"
+    answer = rest.asked.send("POST", path, b"x" * 300_000, authorization=f"Bearer {OPERATOR}")
+    assert answer.status == 200, answer.text
+    change = "replaced: count; untouched: lines"
+    assert answer.result == {"topology": "words", "updated": True, "change": change}
+    found = rest.store.get(topology_path("words"))
+    assert found is not None
+    assert found["more"] == ["--allow-non-restored"]
+    assert json.loads(found["by"])["way"] == Way.REST
+    assert len(list((tmp_path / "home").rglob("w.py"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "token", "status", "text"),
+    [
+        ("words/code?file=w.py", b"a mistake", OPERATOR, 400, "w.py: line 1: the topology has"),
+        ("words/code?file=../w.py", b"", OPERATOR, 400, "file is the name of a file"),
+        ("other/code?file=w.py", b"", OPERATOR, 404, "other"),
+        ("words/code?file=w.py", b"", READER, 403, ""),
+    ],
+)
+def test_new_code_that_is_refused_leaves_nothing(
+    rest: RestClient, tmp_path: Path, path: str, body: bytes, token: str, status: int, text: str
+) -> None:
+    rest.store.put(topology_path("words"), {})
+    send = rest.asked.send
+    answer = send("POST", f"/api/topologies/{path}", body, authorization=f"Bearer {token}")
+    assert answer.status == status, answer.text
+    assert text in answer.json["message"]
+    assert str(tmp_path) not in answer.text
+    assert not list((tmp_path / "home").rglob("w.py"))
+
+
+def test_new_code_that_changes_nothing_is_not_kept(rest: RestClient, tmp_path: Path) -> None:
+    rest.store.put(topology_path("words"), {})
+    path = "/api/topologies/words/code?file=w.py"
+    answer = rest.asked.send("POST", path, b"same", authorization=f"Bearer {OPERATOR}")
+    assert answer.result["updated"] is False
+    assert answer.result["change"] == "nothing to update: words runs this code already"
+    assert not list((tmp_path / "home").rglob("w.py"))
+
+
+def test_a_long_update_goes_on_without_the_request(tmp_path: Path) -> None:
+    """The answer says so, and the file stays."""
+    upload = tmp_path / "upload"
+    upload.write_text("code")
+    folders = TopologyFolders(str(tmp_path / "home"), "file:///x", "ui")
+    waits = (sys.executable, "-c", "import sys; sys.stdin.read(); import time; time.sleep(0.5)")
+    code = NewCode("words", "w.py", str(upload), False, Requester("ada", "host", 1))
+    assert CodeUpdates(folders, waits, update_secs=0.01).update(code) == CodeAnswer(False, "")
+    assert len(list((tmp_path / "home").rglob("w.py"))) == 1
+    folders.close()
