@@ -1,4 +1,5 @@
-"""docs/MATRIX.md: each capability says whether it works here, and which test shows it."""
+"""docs/MATRIX.md and the table of back ends in docs/DEPLOY.md: what works here, and which test
+shows it."""
 
 import re
 from collections import Counter
@@ -30,6 +31,31 @@ def test_each_capability_says_where_its_test_is(row: tuple[str, str, str, str]) 
         assert not missing
     else:
         assert missing, "what is not there has a reason, or a next step"
+    the_tests_exist(links)
+
+
+BACK_ENDS = ["", "this machine", "Spark", "YARN", "Kubernetes", "Aurora's stand-in"]
+WITHOUT_TEST = {"not applicable", "not tried", "refused by name"}
+
+
+def test_each_step_of_each_back_end_says_where_its_test_is() -> None:
+    """A cell without a test says so in one of a few words."""
+    page = (PAGE.parent / "DEPLOY.md").read_text("utf-8")
+    section = page.partition("## What is shown where\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    names, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    assert names == BACK_ENDS
+    assert len(rows) >= 6
+    for step, *cells in rows:
+        assert len(cells) == len(BACK_ENDS) - 1, step
+        for cell in cells:
+            links = LINK.findall(cell)
+            assert links or cell in WITHOUT_TEST, (step, cell)
+            the_tests_exist(links)
+
+
+def the_tests_exist(links: list[tuple[str, str]]) -> None:
+    """A link has the words of the test's name."""
     for words, file in links:
         function = f"def test_{re.sub(r'[^a-z0-9]', '_', words)}("
         assert function in (PAGE.parents[1] / file).read_text("utf-8"), (function, file)

@@ -1,4 +1,4 @@
-"""A life with state on Spark's standalone cluster, and a scheduler there that is killed, exactly."""
+"""A life with state on Spark's standalone cluster, whose scheduler is killed, exactly."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
