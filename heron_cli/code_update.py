@@ -19,6 +19,7 @@ from heron_core.topology import TopologySpec
 from heron_core.validation import check, check_native
 from heron_engine.scheduler.backends.registry import LOCAL
 from heron_engine.scheduler.later_updates import code_wanted
+from heron_engine.scheduler.packaging.code_folder import CodeFolder
 from heron_engine.scheduler.packaging.relocation import relocated
 from heron_engine.scheduler.packaging.stored_code import StoredCode, packed_code, relocations
 
@@ -40,16 +41,20 @@ class CodeOptions:
 
 
 def wanted_code(
-    topology: RunningTopology, spec: TopologySpec, options: CodeOptions
+    topology: RunningTopology,
+    spec: TopologySpec,
+    options: CodeOptions,
+    in_folder: CodeFolder | None = None,
 ) -> tuple[dict[str, Any], tuple[StoredCode, ...]]:
     """The new code of running topology `spec` for a request, and archives for the containers;
-    HeronError for invalid code. Read-only for the running topology."""
+    HeronError for invalid code. Read-only for the running topology. `in_folder`: of the cluster,
+    for large archives."""
     assert options.file is not None
     loaded, archives = _loaded(options.file, spec), tuple[StoredCode, ...]()
     with_letters = routed(replace(loaded, config=spec.config), os.path.abspath)
     loaded = replace(loaded, components=with_letters.components)
     if not _is_here(topology):
-        archives = packed_code(loaded.search_paths)
+        archives = packed_code(loaded.search_paths, in_folder)
         loaded = relocated(loaded, relocations(archives))
     as_it_runs = replace(loaded, config=spec.config)
     check(as_it_runs)

@@ -15,8 +15,6 @@ from heron_core.records import replace
 from heron_core.state.description import description_of
 from heron_core.state_tree import (
     checkpoints_path,
-    code_archive_path,
-    code_path,
     execution_path,
     fence_path,
     fences_path,
@@ -34,6 +32,7 @@ from heron_engine.scheduler.backends.protocol import Backend, SelfRunning
 from heron_engine.scheduler.operations import TopologyRequests, requester
 from heron_engine.scheduler.outcomes import outcome_of, time_text, write_ended_outcome
 from heron_engine.scheduler.own_nodes import GUARDIAN
+from heron_engine.scheduler.packaging.stored_code import forget_code
 from heron_engine.scheduler.previous_runs import (
     FRESH_HINT,
     OWN_RUN,
@@ -357,7 +356,7 @@ def forget(
         execution_path,
     ):
         store.delete(path(name))
-    _forget_code(store, name)
+    forget_code(store, name)
     for request in store.children(restart_requests_path(name)):
         store.delete(f"{restart_requests_path(name)}/{request}")
     for token in store.children(fences_path(name)):
@@ -419,12 +418,3 @@ def end_states(submission: Submission) -> None:
             leave(submission.topology.name, _files_of(submission.topology, submission.home))
     except HeronError as error:
         log.warning("its next run will resume from its last checkpoint: %s", error)
-
-
-def _forget_code(store: StateStore, name: str) -> None:
-    """Code received while running (packaging.stored_code)."""
-    for digest in store.children(code_path(name)):
-        archive = code_archive_path(name, digest)
-        for part in store.children(archive):
-            store.delete(f"{archive}/{part}")
-        store.delete(archive)

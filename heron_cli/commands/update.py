@@ -197,7 +197,9 @@ def _change_code(
     options: CodeOptions,
     how: How,
 ) -> None:
-    wanted, archives = wanted_code(topology, spec, options)
+    cluster = self_running(topology, how.config_path)
+    in_folder = None if cluster is None else cluster.code_folder
+    wanted, archives = wanted_code(topology, spec, options, in_folder)
     change = code_change(wanted, spec, current)
     for note in change.notes:
         click.echo(note, err=True)
@@ -208,9 +210,8 @@ def _change_code(
     if how.dry_run:
         click.echo(f"{change}\n\n{render_update(current, plan, algorithm_name(spec.config))}")
         return
-    cluster = self_running(topology, how.config_path)
     if how.time is None or cluster is None:
-        put_code(topology.store, topology.name, archives)
+        put_code(topology.store, topology.name, archives, in_folder)
     if how.time is not None:
         arguments = {WANTED: wanted}
         _ask_later(

@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 from heron_core.number_text import counted
 from heron_core.plans import PackingPlan
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
+from heron_engine.scheduler.packaging.code_folder import CodeFolder
 from heron_engine.scheduler.submission import Submission
 from heron_io.state_store.protocol import StateStore
 
@@ -61,6 +62,10 @@ class Supervised(Backend, Protocol):
 @runtime_checkable
 class SelfRunning(Backend, Protocol):
     """A cluster runs and restarts the containers."""
+
+    @property
+    def code_folder(self) -> CodeFolder | None:
+        """Where archives of code go that are too large for the state store; None: refused."""
 
     def deploy(self, submission: Submission) -> None:
         """Hand a registered topology to the cluster. HeronError in one line if rejected, without

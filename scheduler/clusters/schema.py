@@ -105,6 +105,15 @@ def state(located: "Located") -> str:
     return text(located)
 
 
+def folder(located: "Located") -> str:
+    """The absolute path of a folder, or the URL of one."""
+    if not text(located).startswith("/") and "://" not in located.value:
+        raise located.position.wrong(
+            f"{located.value!r} is neither an absolute path nor a URL such as s3://BUCKET/FOLDER"
+        )
+    return text(located).rstrip("/")
+
+
 def identifier(located: "Located") -> str:
     """A name as Aurora takes it in a job's key."""
     if not _IDENTIFIER.fullmatch(text(located)):
@@ -188,7 +197,7 @@ SECTIONS: Mapping[str, Any] = {
         "pod_template": text, "node_selector": words, "priority_class": text,
         "pull_policy": choice("Always", "IfNotPresent", "Never"), "environment": words,
         "environment_secret": text, "cpu_limits": flag, "master": {"cpu": cores, "ram": size},
-        "ready_secs": count, "one_machine": flag,
+        "ready_secs": count, "one_machine": flag, "code_folder": folder,
     },
     "aurora": {
         "cluster": identifier, "role": identifier, "env": identifier, "tier": identifier,

@@ -4,7 +4,8 @@ What was submitted went there with the submit. What comes later is packed as wel
 state store, in parts that any store takes, under the digest of its contents. In the plan its
 folders are called FOLDER/DIGEST: a path that nobody has, so that it can mean nothing else, also if
 the new file lies in the folder of the old one. A container that is to work by such a plan gets the
-archive and unpacks it beside itself.
+archive and unpacks it beside itself. An archive too large for a state store lies in a folder that
+all machines reach (code_folder.py), and the state store has the folder's URL.
 """
 
 import base64
@@ -20,6 +21,7 @@ from msgspec import Struct
 from heron_core.errors import HeronError, StateStoreError, UsageError
 from heron_core.plans import MIB
 from heron_core.state_tree import code_archive_path, code_part_path, code_path
+from heron_engine.scheduler.packaging.code_folder import FOLDER_BYTES_MAX, CodeFolder
 from heron_engine.scheduler.packaging.relocation import FOLDER, Relocated
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
@@ -35,6 +37,8 @@ REGISTERED_BYTES_MAX = 64 * MIB
 UNPACKED = "new-code"
 """The folder, in a container's own, of what is unpacked there."""
 DIGEST_CHARACTERS = 32
+URL = "folder"
+"""In an archive's node: the URL of the folder with a large archive."""
 
 
 class StoredCode(Struct, frozen=True):
@@ -51,27 +55,40 @@ class StoredCode(Struct, frozen=True):
         return f"{FOLDER}/{self.digest}"
 
 
-def packed_code(search_paths: Iterable[str]) -> tuple[StoredCode, ...]:
-    """The archives of a topology's folders; UsageError if they are too large for a state store."""
+def packed_code(
+    search_paths: Iterable[str], in_folder: CodeFolder | None = None
+) -> tuple[StoredCode, ...]:
+    """The archives of a topology's folders; UsageError if they are too large for the state store,
+    or for the folder of large archives, if there is one."""
     # Late, as below: a scheduler and a container whose code stays here pack and unpack nothing.
     from heron_engine.scheduler.packaging.bundle import code_archives
 
     with tempfile.TemporaryDirectory(prefix="heronpy-code-") as folder:
-        return tuple(_read(*each) for each in code_archives(search_paths, folder))
+        return tuple(_read(*each, in_folder) for each in code_archives(search_paths, folder))
 
 
-def _read(root: str, path: str) -> StoredCode:
+def _read(root: str, path: str, in_folder: CodeFolder | None) -> StoredCode:
     size = os.path.getsize(path)
-    if size > ARCHIVE_BYTES_MAX:
+    if in_folder is not None and size > FOLDER_BYTES_MAX:
+        raise UsageError(
+            f"the archive of {root} has {size / MIB:.0f} MiB, and {FOLDER_BYTES_MAX // MIB} is the "
+            "limit: move what is not code out of it, or install its packages in the image"
+        )
+    if in_folder is None and size > ARCHIVE_BYTES_MAX:
         raise UsageError(
             f"the archive of {root} has {size / MIB:.1f} MiB, and code gets to other machines by "
             f"the state store, which takes {ARCHIVE_BYTES_MAX // MIB}: move what is not code out "
-            "of it, install its packages there (on Kubernetes, in the image), or, for an update, "
+            "of it, install its packages there (on Kubernetes, in the image, or name a folder for "
+            "larger code with `code_folder` in the cluster's file), or, for an update, "
             "`heronpy kill --savepoint` and `heronpy submit --from-savepoint`"
         )
     with open(path, "rb") as file:
         data = file.read()
-    return StoredCode(root, hashlib.sha256(data).hexdigest()[:DIGEST_CHARACTERS], data)
+    return StoredCode(root, _digest(data), data)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:DIGEST_CHARACTERS]
 
 
 def relocations(archives: Iterable[StoredCode]) -> Relocated:
@@ -79,10 +96,20 @@ def relocations(archives: Iterable[StoredCode]) -> Relocated:
     return tuple((each.root, each.path) for each in archives)
 
 
-def put_code(store: StateStore, name: str, archives: Iterable[StoredCode]) -> None:
-    """Write the parts; an archive exists once its own node, the last one, does."""
+def put_code(
+    store: StateStore,
+    name: str,
+    archives: Iterable[StoredCode],
+    in_folder: CodeFolder | None = None,
+) -> None:
+    """Write the parts, of a large archive into the folder; an archive exists once its own node, the
+    last one, does."""
     for each in archives:
         if store.get(code_archive_path(name, each.digest)) is not None:
+            continue
+        if in_folder is not None and len(each.data) > ARCHIVE_BYTES_MAX:
+            in_folder.write(name, each.digest, each.data)
+            store.put(code_archive_path(name, each.digest), {"parts": 0, URL: in_folder.url})
             continue
         parts = [each.data[at : at + PART_BYTES] for at in range(0, len(each.data), PART_BYTES)]
         for number, part in enumerate(parts):
@@ -121,8 +148,13 @@ def _fetched(store_url: str, name: str, digest: str, folder: str) -> str:
 
 
 def stored_archive(store: StateStore, name: str, digest: str) -> bytes:
-    """An archive from the state store; HeronError if missing or changed."""
+    """An archive from the state store, or from its folder; HeronError if missing or changed."""
     node = store.get(code_archive_path(name, digest)) or {}
+    if URL in node:
+        data = CodeFolder(node[URL]).read(name, digest)
+        if _digest(data) != digest:
+            raise HeronError(f"{node[URL]} has not the code {digest} of {name}: update it again")
+        return data
     texts: Sequence[object] = [
         store.get(code_part_path(name, digest, number)) for number in range(node.get("parts", 0))
     ]
@@ -130,7 +162,7 @@ def stored_archive(store: StateStore, name: str, digest: str) -> bytes:
         data = b"".join(base64.b64decode(str(text), validate=True) for text in texts)
     except binascii.Error:
         data = b""
-    if hashlib.sha256(data).hexdigest()[:DIGEST_CHARACTERS] != digest:
+    if _digest(data) != digest:
         raise HeronError(f"the state store has not the code {digest} of {name}: update it again")
     return data
 
@@ -144,11 +176,17 @@ class RegisteredCode:
         self._name = name
         self._parts: dict[str, bytes] = {}
         """digest -> archive; empty if not remembered"""
+        self._folders: dict[str, str] = {}
+        """digest -> URL of the folder with a large archive"""
 
     def poll(self) -> None:
         """Learn what was added. StateStoreError if the store does not answer."""
         for digest in self._store.children(code_path(self._name)):
-            if digest in self._parts:
+            if digest in self._parts or digest in self._folders:
+                continue
+            node = self._store.get(code_archive_path(self._name, digest)) or {}
+            if URL in node:
+                self._folders[digest] = node[URL]
                 continue
             try:
                 data = stored_archive(self._store, self._name, digest)
@@ -170,3 +208,23 @@ class RegisteredCode:
             if data and self._store.get(code_archive_path(self._name, digest)) is None:
                 put_code(self._store, self._name, [StoredCode("", digest, data)])
                 log.warning("the code %s was lost with the state store's contents", digest)
+        for digest, url in self._folders.items():
+            if self._store.get(code_archive_path(self._name, digest)) is None:
+                self._store.put(code_archive_path(self._name, digest), {"parts": 0, URL: url})
+                log.warning("the place of the code %s was lost with the store's contents", digest)
+
+
+def forget_code(store: StateStore, name: str) -> None:
+    """Remove all archives of a topology. A file that cannot be removed is a warning: the folder may
+    be out of reach of the machine that cleans up."""
+    for digest in store.children(code_path(name)):
+        archive = code_archive_path(name, digest)
+        url = (store.get(archive) or {}).get(URL)
+        if url is not None:
+            try:
+                CodeFolder(url).remove(name, digest)
+            except HeronError as error:
+                log.warning("%s", error)
+        for part in store.children(archive):
+            store.delete(f"{archive}/{part}")
+        store.delete(archive)

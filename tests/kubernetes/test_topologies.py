@@ -4,6 +4,8 @@ The nodes are the suite's (kubelet.py): a pod's container is a process in namesp
 """
 
 import json
+import os
+import shutil
 import subprocess
 import threading
 import time
@@ -18,6 +20,7 @@ LINES, RATE = 6000, 40.0
 """More than the spouts emit at their pace until a test lets them hurry."""
 MANY_LINES = 100_000
 AWAY_SECS = 60.0
+PACKAGE_BYTES = 50_000_000
 FLOWING_LINES = 40
 SUBMIT_SECS = 120.0
 
@@ -40,11 +43,19 @@ def all_arrive(place: KubernetesPlace) -> None:
 
 
 def test_word_count_and_its_whole_life(place: KubernetesPlace) -> None:
-    """Submit, look, restart a container, kill; then nothing is left in the namespace."""
-    name = place.name
-    words = ("submit", EXAMPLES / "word_count.py", "-N", name, "--cluster", CLUSTER, "-w", "2",
+    """Submit, look, kill; then nothing is left in the namespace. With packages of 50 MB, which no
+    state store takes, it is refused at first with the cure."""
+    name, project, code = place.name, place.path / "project", place.path / "code"
+    project.mkdir()
+    shutil.copy(EXAMPLES / "word_count.py", project)
+    (project / "package.so").write_bytes(os.urandom(PACKAGE_BYTES))
+    words = ("submit", project / "word_count.py", "-N", name, "--cluster", CLUSTER, "-w", "2",
              "-o", "word_count.lines.max=2000")  # fmt: skip
+    refused = place.heronpy(*words, secs=SUBMIT_SECS)
+    assert "or name a folder for larger code with `code_folder`" in refused.errors[0]
+    place.cluster(code_folder=str(code))
     submitted = place.heronpy(*words, secs=SUBMIT_SECS).succeeded()
+    assert len(list(code.rglob("*.packed"))) == 1
     assert submitted.out.startswith(
         f"{name} runs with 6 instances, 2 containers; logs: `kubectl logs"
     )
@@ -71,6 +82,7 @@ def test_word_count_and_its_whole_life(place: KubernetesPlace) -> None:
     place.heronpy("kill", name, "--cluster", CLUSTER, secs=PODS_SECS).succeeded()
     assert place.value(topology_path(name)) is None
     assert place.pods() == []
+    assert not list(code.rglob("*.packed"))
     until(lambda: not place.left(), "nothing is left in the namespace")
     until(lambda: place.objects("/api/v1/secrets") == [], "no key is left")
 

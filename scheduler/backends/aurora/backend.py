@@ -44,6 +44,7 @@ class AuroraBackend:
     """Every container is an instance of one Aurora job, the topology master's is instance 0."""
 
     kind = "aurora"
+    code_folder = None
     ready_secs = READY_SECS
 
     def __init__(self, cluster: ClusterConfig) -> None:

@@ -23,6 +23,7 @@ from heron_engine.scheduler.backends.protocol import describe_containers
 from heron_engine.scheduler.clusters.config import ClusterConfig
 from heron_engine.scheduler.container_sizes import CONTAINER_SIZE
 from heron_engine.scheduler.packaging.bundle import topmost
+from heron_engine.scheduler.packaging.code_folder import CodeFolder
 from heron_engine.scheduler.packaging.relocation import FOLDER
 from heron_engine.scheduler.packaging.stored_code import packed_code, put_code
 from heron_io.kubernetes.access import access_of, namespace_of
@@ -95,6 +96,12 @@ class KubernetesBackend:
             raise UsageError(f"kubernetes: pod_template: {path}: {reason}") from None
 
     @property
+    def code_folder(self) -> CodeFolder | None:
+        """Where large archives of code go; None without `code_folder` in the cluster's file."""
+        url = self._cluster.options.get("code_folder")
+        return None if url is None else CodeFolder(url)
+
+    @property
     def namespace(self) -> str:
         """Namespace of the pods: the state's, if the state is in Kubernetes."""
         url, named = self._cluster.store_url, self._cluster.options.get("namespace")
@@ -162,9 +169,9 @@ class KubernetesBackend:
         """Write the code into the state store, create the objects, and wait until the pods run;
         HeronError with Kubernetes' reason, and nothing left there, if they do not."""
         name = submission.topology.name
-        archives = packed_code(submission.topology.search_paths)
+        archives = packed_code(submission.topology.search_paths, self.code_folder)
         with open_store(submission.store_url) as store:
-            put_code(store, name, archives)
+            put_code(store, name, archives, self.code_folder)
         code = tuple((archive.root, archive.path) for archive in archives)
         with self.objects() as objects:
             try:

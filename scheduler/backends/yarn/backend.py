@@ -55,6 +55,7 @@ class YarnBackend:
     container of the packing plan."""
 
     kind = "yarn"
+    code_folder = None
 
     def __init__(self, cluster: ClusterConfig) -> None:
         self._cluster = cluster

@@ -11,8 +11,14 @@ from heron_core.state_tree import code_archive_path, code_part_path, code_path
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
 from heron_engine.scheduler.container.main import _parser, on_this_machine
 from heron_engine.scheduler.packaging import stored_code
+from heron_engine.scheduler.packaging.code_folder import CodeFolder
 from heron_engine.scheduler.packaging.relocation import FOLDER, relocated
-from heron_engine.scheduler.packaging.stored_code import packed_code, put_code, relocations
+from heron_engine.scheduler.packaging.stored_code import (
+    RegisteredCode,
+    packed_code,
+    put_code,
+    relocations,
+)
 from heron_engine.scheduler.registration import forget
 from heron_io.state_store.opening import open_store
 
@@ -81,6 +87,39 @@ def test_code_that_is_not_in_the_store_as_it_was_put_is_told(project: Path, tmp_
         store.put(code_part_path("t", archive.digest, 0), "no base64")
         with pytest.raises(HeronError, match="update it again"):
             stored_code.stored_archive(store, "t", archive.digest)
+
+
+def test_large_code_lies_in_a_folder_that_all_machines_reach(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state store has its place, which the next state store learns again; a changed file is
+    noticed, and nothing stays behind the topology."""
+    monkeypatch.setattr(stored_code, "ARCHIVE_BYTES_MAX", 10)
+    in_folder = CodeFolder(f"file://{tmp_path}/code")
+    (archive,) = packed_code([str(project)], in_folder)
+    file = tmp_path / "code" / "t" / f"{archive.digest}.packed"
+    with (
+        open_store(f"file://{tmp_path}/state") as store,
+        open_store(f"file://{tmp_path}/later") as later,
+    ):
+        put_code(store, "t", [archive], in_folder)
+        assert store.children(code_archive_path("t", archive.digest)) == []
+        assert stored_code.stored_archive(store, "t", archive.digest) == archive.data
+        registered = RegisteredCode(store, "t")
+        registered.poll()
+        registered._store = later
+        registered.write_again()
+        assert stored_code.stored_archive(later, "t", archive.digest) == archive.data
+        file.write_bytes(b"changed")
+        with pytest.raises(HeronError, match=f"has not the code {archive.digest}"):
+            stored_code.stored_archive(store, "t", archive.digest)
+        forget(store, "t")
+        assert not file.exists()
+        with pytest.raises(HeronError, match=f"the code {file} cannot be read"):
+            stored_code.stored_archive(later, "t", archive.digest)
+    monkeypatch.setattr(stored_code, "FOLDER_BYTES_MAX", 10)
+    with pytest.raises(UsageError, match="is the limit"):
+        packed_code([str(project)], in_folder)
 
 
 def test_too_much_code_is_refused_in_one_line(
