@@ -149,8 +149,8 @@ def submit_router(service: Service, options: TrackerOptions) -> APIRouter:
             return given.update(NewCode(snapshot.name, file, path, allow_non_restored, client))
 
         answer = await _uploaded(given, request, update)
-        found = {"topology": snapshot.name, "updated": answer.updated, "change": answer.change}
-        return enveloped(request, found)
+        result = {"topology": snapshot.name, "updated": answer.updated, "change": answer.change}
+        return enveloped(request, result)
 
     return router
 

@@ -1,4 +1,4 @@
-"""The commands of a page for newcomers, given as on the page, against servers of the tests."""
+"""The commands of a page for newcomers, against servers of the tests."""
 
 import os
 import re
@@ -11,24 +11,24 @@ from pathlib import Path
 from tests.process.process_support import REPOSITORY
 
 COMMANDS_SECS = 600.0
-"""For ten commands, each of which takes seconds on an idle machine."""
+"""For ten commands of some seconds on an idle machine."""
 FOLLOWS = "kubectl logs"
-"""A command that goes on for ever; here it shows what there is."""
+"""The beginning of an endless command, which shows the present lines here."""
 KEPT = ("JAVA_HOME", "LANG", "TMPDIR")
 
 
 @dataclass(frozen=True, slots=True)
 class Newcomer:
-    """A user with an empty home, who has heronpy and reads one page."""
+    """A user with heronpy, an empty home, and one page."""
 
     home: Path
     environment: Mapping[str, str]
     """Further variables."""
 
     def follow(self, page: str, marker: str, here: Mapping[str, str]) -> str:
-        """Give the commands of the first block of docs/PAGE that has `marker`; their output.
-        `here`: text of the page -> its value in the laboratory, such as an address.
-        AssertionError with the output at the first command that fails."""
+        """Run the commands of the first block of docs/PAGE with `marker`; returns their output.
+        `here`: text of the page -> value in the laboratory, such as an address.
+        AssertionError with the output at the first failure of a command."""
         script = block(page, marker)
         for text, value in here.items():
             assert text in script, f"docs/{page} has no {text} any more"
@@ -49,7 +49,7 @@ class Newcomer:
 
 
 def block(page: str, marker: str) -> str:
-    """The first indented block of docs/PAGE that has `marker`, without the indentation."""
+    """The first indented block of docs/PAGE with `marker`, without the indentation."""
     text = (REPOSITORY / "docs" / page).read_text("utf-8")
     for found in re.findall(r"\n\n((?:    .*\n)+)", text):
         if marker in found:

@@ -65,7 +65,7 @@ class SelfRunning(Backend, Protocol):
 
     @property
     def code_folder(self) -> CodeFolder | None:
-        """Where archives of code go that are too large for the state store; None: refused."""
+        """Folder of code archives too large for the state store; None: refused."""
 
     def deploy(self, submission: Submission) -> None:
         """Hand a registered topology to the cluster. HeronError in one line if rejected, without

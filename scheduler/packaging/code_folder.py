@@ -1,8 +1,8 @@
-"""Code that is too large for a state store: archives in a folder that all machines reach.
+"""Code too large for a state store: archives in a folder of all machines.
 
-The folder is a path that the submitting machine and all containers mount, or a URL of an object
-store; the file systems are those of checkpoint stores. The state store has the place of an archive
-and, in the plan, its digest, so a changed file is noticed.
+The folder is a path mounted by the submitting machine and all containers, or a URL of an object
+store; the file systems are the checkpoint stores' file systems. The state store has the URL of the
+folder, and plans have the digest of the archive, so a changed file is noticed.
 """
 
 from msgspec import Struct
@@ -17,17 +17,17 @@ FOLDER_BYTES_MAX = 512 * MIB
 
 
 class CodeFolder(Struct, frozen=True):
-    """A folder by its URL; the methods raise HeronError that names the archive."""
+    """A folder by its URL; the methods raise HeronError with the path of the archive."""
 
     url: str
 
     def write(self, name: str, digest: str, data: bytes) -> None:
-        """Write an archive of the topology `name`, unless the archive is there."""
+        """Write an archive of the topology `name`, unless present."""
         access, path = self._located(name, digest)
         try:
             if access.size(path) != len(data):
                 access.write(path, (data,))
-        except Exception as error:  # of any package of a file system
+        except Exception as error:  # any class: a file system has its package
             raise self._problem("cannot be written", path, error) from None
 
     def read(self, name: str, digest: str) -> bytes:
@@ -35,7 +35,7 @@ class CodeFolder(Struct, frozen=True):
         access, path = self._located(name, digest)
         try:
             return access.read(path)
-        except Exception as error:  # as above
+        except Exception as error:
             raise self._problem("cannot be read", path, error) from None
 
     def remove(self, name: str, digest: str) -> None:
@@ -43,7 +43,7 @@ class CodeFolder(Struct, frozen=True):
         access, path = self._located(name, digest)
         try:
             access.remove(path)
-        except Exception as error:  # as above
+        except Exception as error:
             raise self._problem("cannot be removed", path, error) from None
 
     def _located(self, name: str, digest: str) -> tuple[FileAccess, str]:

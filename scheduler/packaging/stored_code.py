@@ -104,18 +104,19 @@ def put_code(
 ) -> None:
     """Write the parts, of a large archive into the folder; an archive exists once its own node, the
     last one, does."""
-    for each in archives:
-        if store.get(code_archive_path(name, each.digest)) is not None:
+    for archive in archives:
+        node = code_archive_path(name, archive.digest)
+        if store.get(node) is not None:
             continue
-        if in_folder is not None and len(each.data) > ARCHIVE_BYTES_MAX:
-            in_folder.write(name, each.digest, each.data)
-            store.put(code_archive_path(name, each.digest), {"parts": 0, URL: in_folder.url})
+        if in_folder is not None and len(archive.data) > ARCHIVE_BYTES_MAX:
+            in_folder.write(name, archive.digest, archive.data)
+            store.put(node, {"parts": 0, URL: in_folder.url})
             continue
-        parts = [each.data[at : at + PART_BYTES] for at in range(0, len(each.data), PART_BYTES)]
-        for number, part in enumerate(parts):
-            text = base64.b64encode(part).decode("ascii")
-            store.put(code_part_path(name, each.digest, number), text)
-        store.put(code_archive_path(name, each.digest), {"parts": len(parts)})
+        starts = range(0, len(archive.data), PART_BYTES)
+        for number, at in enumerate(starts):
+            text = base64.b64encode(archive.data[at : at + PART_BYTES]).decode("ascii")
+            store.put(code_part_path(name, archive.digest, number), text)
+        store.put(node, {"parts": len(starts)})
 
 
 def fetched(store_url: str, name: str, paths: Iterable[str], folder: str) -> Relocated:

@@ -1,9 +1,9 @@
-"""A life with state that every back end has to keep exactly: one topology file, one checker.
+"""A life with exact state on every back end: one topology file, one checker.
 
-The topology is tests/process/topologies/exact.py: numbers that are counted by key on two ways and
-in windows, and lines of a file that are written into files. A container is killed, the topology is
-scaled with its state, goes over a savepoint into a second submission, and a machine is rebooted; in
-the end each number and each line counts once. docs/DEPLOY.md lists the tests of each back end.
+The topology is tests/process/topologies/exact.py: numbers are counted by key on two ways and in
+windows, and the lines of a file are written into files. A container is killed, the topology is
+scaled with its state, a savepoint leads to a second submission, and a machine is rebooted; in the
+end each number and each line counts once. docs/DEPLOY.md lists the tests of each back end.
 """
 
 import signal
@@ -18,8 +18,8 @@ from tests.process.test_resume import arguments, check_exact, end
 
 MORE_COUNTERS, MORE_CONTAINERS = 3, 3
 Reboot = Callable[[Deployment, Callable[[], None]], None]
-"""Takes the power from a machine with a container. The second argument submits again: where the
-machine has all of the topology, its user does so after the boot."""
+"""Takes the power from a machine with a container. The second argument submits again, as a user of
+a single machine does after the boot."""
 
 
 def exact_life(deployment: Deployment, reboot: Reboot, *options: object) -> None:
@@ -44,7 +44,7 @@ def exact_life(deployment: Deployment, reboot: Reboot, *options: object) -> None
 
 
 def goes_on(deployment: Deployment) -> None:
-    """A checkpoint that began later than now is complete."""
+    """A checkpoint is complete that began after the call."""
     latest = deployment.until(lambda: checkpoints(deployment), "the master answers")["latest"]
     deployment.until(
         lambda: (checkpoints(deployment) or {}).get("completed", 0) > latest,
@@ -53,18 +53,18 @@ def goes_on(deployment: Deployment) -> None:
 
 
 def checkpoints(deployment: Deployment) -> dict[str, int]:
-    """What the topology master says of them; empty while it does not answer."""
+    """The topology master's numbers of checkpoints; empty without an answer."""
     return deployment.stats().get("checkpoints") or {}
 
 
 def survives_a_killed_container(deployment: Deployment) -> None:
-    """kill -9 of an executor, and thereby of all its processes."""
+    """kill -9 of an executor, and thereby of its processes."""
     victim: psutil.Process = deployment.until(
         lambda: deployment.container(CONTAINERS), "its executor runs"
     )
     victim.kill()
     deployment.until(
-        lambda: deployment.container(CONTAINERS) not in (None, victim), "another one runs"
+        lambda: deployment.container(CONTAINERS) not in (None, victim), "another executor runs"
     )
     goes_on(deployment)
 
@@ -80,7 +80,7 @@ def grows_with_its_state(deployment: Deployment) -> None:
 
 
 def goes_over_a_savepoint(deployment: Deployment, submit: Callable[..., None]) -> None:
-    """Everything ends; the next submission has fewer instances, and the state of all."""
+    """All processes end; the next submission has fewer instances, and the state of all."""
     savepoint = deployment.place.path / "savepoint"
     out = deployment.heronpy("kill", "--savepoint", savepoint).out
     assert f"from the savepoint with --from-savepoint {savepoint}" in out
@@ -91,7 +91,7 @@ def goes_over_a_savepoint(deployment: Deployment, submit: Callable[..., None]) -
 
 
 def ends_exactly(deployment: Deployment) -> None:
-    """The results of the one topology, as on every back end."""
+    """The results, equal on every back end."""
     folder = deployment.place.path
     deployment.until((folder / "in_windows").exists, "the windows are counted")
     parts = ("counted-*", 2), ("emitted-*", 2)
@@ -102,7 +102,7 @@ def ends_exactly(deployment: Deployment) -> None:
     check_exact(deployment.place)
 
 
-# --- what is rebooted -----------------------------------------------------------------------------
+# --- reboots ------------------------------------------------------------------------------------
 
 
 def everything(deployment: Deployment, submit: Callable[[], None]) -> None:
@@ -117,19 +117,20 @@ def a_machine_of_a_container(deployment: Deployment, _: Callable[[], None]) -> N
     before = deployment.until(lambda: deployment.container(CONTAINERS), "its executor runs")
     kill_at_once(machine_of(before))
     deployment.until(
-        lambda: deployment.container(CONTAINERS) not in (None, before), "it runs elsewhere"
+        lambda: deployment.container(CONTAINERS) not in (None, before),
+        "the container runs elsewhere",
     )
 
 
 def machine_of(executor: psutil.Process) -> list[psutil.Process]:
-    """An executor, its processes, and the agent that watches it."""
+    """An executor, its processes, and the agent above."""
     agents = [each for each in executor.parents() if "container_agent" in " ".join(each.cmdline())]
     top = agents[-1] if agents else executor
     return [top, *top.children(recursive=True)]
 
 
 def kill_at_once(victims: Iterable[psutil.Process]) -> None:
-    """As by a power cut: no process sees the end of another one."""
+    """As by a power cut: a process sees no other process end."""
     every = list(victims)
     for stop in (signal.SIGSTOP, signal.SIGKILL):
         for each in every:
