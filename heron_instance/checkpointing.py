@@ -374,8 +374,8 @@ class Checkpointing:
         driver = self._host.driver
         if its_input.first_row and not (isinstance(driver, BoltDriver) and driver.may_be_cut):
             raise StateError(
-                "a message of its saved input is half processed, and it takes whole batches now:"
-                " give it the code of before until a later checkpoint is complete"
+                "its saved input has a partly processed message, and the new code takes whole"
+                " batches: run the previous code until a later checkpoint is complete"
             )
         self._saved_input = its_input
 

@@ -89,12 +89,13 @@ class CoroutineCalls:
         where = f"{self._collector.component}.{stream}"
         if attempt.is_over:
             raise ComponentError(
-                f"{where}: an emit after the end of its tuple's process: await what it starts"
+                f"{where}: an emit after the end of its tuple's process: await the tasks that"
+                " process starts"
             )
         if need_task_ids:
             raise ComponentError(
-                f"{where}: need_task_ids in a coroutine, which emits when it has ended: its"
-                " tasks are not known before"
+                f"{where}: need_task_ids in a coroutine, whose emits are sent at its end: leave"
+                " need_task_ids out"
             )
 
     def do_later(self, call: Callable[[], None], anchors: Any) -> None:

@@ -91,16 +91,16 @@ class LaterAcks:
         """ComponentError for an emit of another thread without anchors."""
         if not anchors:
             raise ComponentError(
-                f"{self.collector.component}.{stream}: an emit of a thread needs anchors=[tup], as"
-                " else nobody knows of which tuple it came"
+                f"{self.collector.component}.{stream}: an emit of a thread needs anchors=[tup]:"
+                " without anchors its input tuple is unknown"
             )
 
     def _taken_of(self, anchors: Sequence[Any] | None, stream: str) -> list[TakenTuple]:
         found = self._in_flight_of(anchors)
         if anchors and len(found) < len(anchors):
             raise ComponentError(
-                f"{self.collector.component}.{stream}: an emit for a tuple that was acked or failed"
-                " before: a checkpoint may have it as processed; emit first, then ack"
+                f"{self.collector.component}.{stream}: an emit for a tuple that is acked or failed"
+                " already, and processed in a checkpoint: emit first, then ack"
             )
         return found
 

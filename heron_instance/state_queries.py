@@ -147,7 +147,10 @@ class StateQueries:
     def _answer(self, query: QueryState, entries: list[QueriedEntry]) -> None:
         size = sum(len(entry.text) + len(entry.order) for entry in entries)
         if size > query.bytes_max:
-            raise TooLarge(f"the answer has {size} bytes, and {query.bytes_max} is the limit")
+            raise TooLarge(
+                f"the answer has {size} bytes, and the limit is {query.bytes_max}:"
+                " ask for fewer keys"
+            )
         pairs = tuple((entry.order, entry.text) for entry in entries)
         self._tell(query, QueryOutcome.ANSWERED, entries=pairs)
 

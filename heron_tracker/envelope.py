@@ -16,6 +16,10 @@ from heron_io.state_queries import (
     TooManyQueries,
 )
 
+AGAIN = "try again in a few seconds"
+"""Remedy where a process has only just started."""
+NO_QUESTIONS = "this server does not ask the topology master of {name}: use the command line"
+"""Of a server without connections to topology masters."""
 SUCCESS, FAILURE = "success", "failure"
 
 

@@ -26,7 +26,9 @@ def file_data(snapshot: TopologySnapshot, path: str, offset: int, length: int) -
         with open(descriptor, "rb") as file:
             state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode):
-                raise NotFound(f"{path!r:.200} is not a file")
+                raise NotFound(
+                    f"{path!r:.200} is not a regular file: logs are files of the log folder"
+                )
             begin = offset if offset >= 0 else max(0, state.st_size + offset)
             file.seek(min(begin, state.st_size))
             data = file.read(length)

@@ -16,7 +16,7 @@ from heron_core.log_levels import DEFAULT, SECS, SECS_MAX
 from heron_core.operations import Way
 from heron_core.stats import LogLevelStats, TopologyStats
 from heron_core.typed_json import to_json
-from heron_tracker.envelope import BadRequest, Unavailable, encoded
+from heron_tracker.envelope import NO_QUESTIONS, BadRequest, Unavailable, encoded
 from heron_tracker.heron_api.routes import enveloped
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.requesters import client_of
@@ -42,7 +42,7 @@ def change(
     """Change one level; the change in words. HeronError for a wrong argument."""
     check_may_operate(snapshot)
     if service.ask_master is None:
-        raise Unavailable(f"the topology master of {snapshot.name} cannot be asked")
+        raise Unavailable(NO_QUESTIONS.format(name=snapshot.name))
     requester = to_json(client_of(request, Way.REST))
     answer = service.ask_master(snapshot.name, "log_level", {**arguments, "requester": requester})
     return str(answer["changed"])

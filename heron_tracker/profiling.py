@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from heron_core.stats import InstanceStats
 from heron_io.processes import parent_of
-from heron_tracker.envelope import BadRequest, NotFound, Unavailable
+from heron_tracker.envelope import AGAIN, BadRequest, NotFound, Unavailable
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.stacks import (
     FOLDED_CHARACTERS_MAX,
@@ -168,10 +168,10 @@ class Profilers:
 def _executor(worker: StormWorker, rows: list[InstanceStats]) -> int:
     """The process whose children are the container's instances."""
     if worker.host != socket.gethostname():
-        raise Unavailable(f"{worker.id} runs on another machine: use py-spy there")
+        raise Unavailable(f"{worker.id} runs on another machine: run py-spy there")
     found = next((parent_of(row.pid) for row in rows if row.pid is not None), None)
     if found is None:
-        raise Unavailable(f"the instances of {worker.id} have not reported yet")
+        raise Unavailable(f"the instances of {worker.id} have not reported yet: {AGAIN}")
     return found
 
 
@@ -214,7 +214,9 @@ def _written(recording: Recording) -> str:
         except subprocess.TimeoutExpired:
             recording.popen.kill()
             recording.popen.communicate()
-            raise Unavailable("py-spy has not written what it has recorded") from None
+            raise Unavailable(
+                f"py-spy has not written its recording within {WRITTEN_SECS:g} s: profile again"
+            ) from None
         _checked(recording, complaints)
         try:
             with open(recording.file, encoding="utf-8", errors="replace") as stacks:

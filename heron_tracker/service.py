@@ -16,7 +16,7 @@ from heron_io.state_store.protocol import StateStore
 from heron_io.stream_sample import WantedSample, sampled
 from heron_io.user_home import home_path
 from heron_tracker import actions
-from heron_tracker.envelope import NotFound, Unavailable
+from heron_tracker.envelope import NO_QUESTIONS, NotFound, Unavailable
 from heron_tracker.heron_api.metrics import Wanted, rows_of
 from heron_tracker.model.collector import TrackerCollector
 from heron_tracker.model.history import COARSE_KEPT_SECS, Point, timelines
@@ -193,7 +193,7 @@ class Service:
         an unknown stream."""
         snapshot, ask = check_may_operate(self.topology(topology)), self.ask_master
         if ask is None:
-            raise Unavailable(f"the topology master of {snapshot.name} cannot be asked")
+            raise Unavailable(NO_QUESTIONS.format(name=snapshot.name))
         if not _free_samples.acquire(blocking=False):
             raise Unavailable(f"{SAMPLES_AT_ONCE} samples are being taken already: try again")
         try:
@@ -205,7 +205,7 @@ class Service:
         """What a state has now; TooManyQueries if as many as there may be are in flight."""
         snapshot, ask = self.topology(topology), self.query_master
         if ask is None:
-            raise Unavailable(f"the topology master of {snapshot.name} cannot be asked")
+            raise Unavailable(NO_QUESTIONS.format(name=snapshot.name))
         if not _free_queries.acquire(blocking=False):
             raise TooManyQueries(f"{QUERIES_AT_ONCE} queries are in flight already: try again")
         try:

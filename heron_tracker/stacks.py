@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from heron_core.stats import InstanceStats
-from heron_tracker.envelope import Unavailable
+from heron_tracker.envelope import AGAIN, Unavailable
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import STACKS_AT_ONCE
 
@@ -35,7 +35,7 @@ _free = threading.Semaphore(STACKS_AT_ONCE)
 def pid_answer(snapshot: TopologySnapshot, instance: InstanceStats) -> dict[str, Any]:
     """Heron's answer to the question for a process id."""
     if instance.pid is None:
-        raise Unavailable(f"{instance.instance} of {snapshot.name} has not reported yet")
+        raise Unavailable(f"{instance.instance} of {snapshot.name} has not reported yet: {AGAIN}")
     host = snapshot.host_of(instance.container)
     return {"command": f"stats of {instance.instance} on {host}", "stdout": str(instance.pid),
             "stderr": ""}  # fmt: skip
@@ -99,7 +99,7 @@ def _taken(command: list[str], pid: int, secs: float) -> dict[str, Any]:
             stdin=subprocess.DEVNULL, errors="replace",
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unavailable(f"py-spy has failed: {error}") from None
+        raise Unavailable(f"py-spy has failed: {error}; try again, or run it on the host") from None
     return answer_of(command, pid, done.returncode, done.stdout, done.stderr)
 
 

@@ -26,12 +26,19 @@ def messages() -> list[str]:
 
 def is_in_the_code(message: str) -> bool:
     """Whether a text of the code prints the message, which has enough letters to be found."""
-    parts = message.strip(f"{GAP} ").split(GAP)
-    longest = max(parts, key=len)
-    pattern = re.compile(".*?".join(map(re.escape, parts)))
-    return len("".join(parts)) >= LITERAL_MIN and any(
-        longest in text and pattern.search(text) for text in _texts()
+    longest = max(_parts(message), key=len)
+    return len("".join(_parts(message))) >= LITERAL_MIN and any(
+        longest in text and matches(message, text) for text in _texts()
     )
+
+
+def matches(message: str, text: str) -> bool:
+    """Whether a message of the page fits a text of the code."""
+    return re.search(".*?".join(map(re.escape, _parts(message))), text) is not None
+
+
+def _parts(message: str) -> list[str]:
+    return message.strip(f"{GAP} ").split(GAP)
 
 
 @cache
@@ -41,11 +48,19 @@ def _texts() -> frozenset[str]:
 
 def _texts_of(path: Path) -> Iterator[str]:
     for node in nodes(path):
-        match node:
-            case ast.JoinedStr(values=values):
-                yield "".join(_part(value) for value in values)
-            case ast.Constant(value=str(text)):
-                yield text
+        text = literal_text(node)
+        if text is not None:
+            yield text
+
+
+def literal_text(node: ast.AST) -> str | None:
+    """The text of a string with gaps for expressions; None for other nodes."""
+    match node:
+        case ast.JoinedStr(values=values):
+            return "".join(_part(value) for value in values)
+        case ast.Constant(value=str(text)):
+            return text
+    return None
 
 
 def _part(value: ast.expr) -> str:

@@ -83,7 +83,10 @@ class InstanceContext(TopologyContext):
     def register_metric(self, name: str, metric: Any, time_bucket_in_sec: float) -> None:
         """Look at `metric` every `time_bucket_in_sec` seconds and report it under `name`."""
         if name in self.metrics:
-            raise ValueError(f"{self._component}: a metric named {name!r} is registered already")
+            raise ValueError(
+                f"{self._component}: a metric named {name!r} is registered already:"
+                " give each metric its own name"
+            )
         self.metrics[name] = (metric, float(time_bucket_in_sec))
 
     def go_on_counting(self, before: "InstanceContext") -> None:
@@ -135,7 +138,17 @@ class InstanceContext(TopologyContext):
         component = self._topology.by_name.get(component_id)
         stream = None if component is None else component.stream(stream_id)
         if stream is None:
-            raise ValueError(f"there is no stream {stream_id!r} of a component {component_id!r}")
+            from heron_core.validation import choices  # only when something is wrong already
+
+            streams = () if component is None else [each.name for each in component.outputs]
+            hint = (
+                choices("components", component_id, self._topology.by_name)
+                if component is None
+                else choices("streams", stream_id, streams)
+            )
+            raise ValueError(
+                f"there is no stream {stream_id!r} of a component {component_id!r}; {hint}"
+            )
         return list(stream.fields)
 
     def get_targets(self, component_id: str) -> dict[str, dict[str, Any]]:

@@ -425,8 +425,9 @@ def _codec(options: InstanceOptions, config: dict[str, Any]) -> tuple[Pack, Deco
 
     def pack(values: Any) -> bytes:
         data = [serializer.serialize(value) for value in values]
-        if not all(isinstance(each, bytes) for each in data):
-            raise ComponentError(f"{name}.serialize must return bytes")
+        other = next((type(each).__name__ for each in data if not isinstance(each, bytes)), None)
+        if other is not None:
+            raise ComponentError(f"{name}.serialize must return bytes, not {other}")
         return pack_bytes(data)
 
     def decode(body: bytes) -> list[list[Any]]:

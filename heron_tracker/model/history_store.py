@@ -155,7 +155,9 @@ class HistoryStore:
                     for point in self._rows(topology, secs, start - secs + 1, last, component)
                 ]
         except sqlite3.Error as error:
-            raise Unavailable(f"the history cannot be read: {error}") from None
+            raise Unavailable(
+                f"the history cannot be read: {error}; if that stays so, move its file away"
+            ) from None
 
     def _rows(
         self, topology: str, secs: int, start: int, end: int, component: str | None = None

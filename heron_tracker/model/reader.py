@@ -86,7 +86,9 @@ class TrackerReader:
         """What a topology's master answers; HeronError if it refuses or does not answer."""
         master = self._get(master_path(name))
         if master is None:
-            raise HeronError(f"{name} has no topology master at present")
+            raise HeronError(
+                f"{name} has no topology master at present: `heronpy stats {name}` has the reason"
+            )
         connection = self._connection(name, master)
         with connection.lock:
             return connection.client.ask(command, arguments, self._answer_secs)

@@ -149,7 +149,7 @@ def test_an_answer_above_the_limit_says_so() -> None:
     bolt.receive(batch([1], epoch=1))
     (answer,) = answers(bolt.hear(asked("totals", bytes_max=30)))
     assert answer.outcome is QueryOutcome.TOO_LARGE
-    assert answer.reason.endswith("and 30 is the limit")
+    assert answer.reason.endswith("and the limit is 30: ask for fewer keys")
 
 
 @pytest.mark.parametrize(
