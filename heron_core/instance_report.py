@@ -1,17 +1,18 @@
-"""The instance report: each number of an instance, what it means, and how a component sums it.
+"""The instance report: each number of an instance, with meaning and sum over a component.
 
-An instance makes a report about every second, its stream manager passes it on as it came, and the
-topology master checks it (`report_of`) and rolls it up. A field here is the only place that says
-what a number is: its limits, whether it is a counter or a level, its sum, its names in Heron's
-tracker and in OpenMetrics, its help. The counters of a process, the checks, the roll-up, the rows
-of `heronpy stats`, the history, OpenMetrics and docs/METRICS.md derive from it.
+An instance makes a report about every second, the stream manager forwards the report unchanged, and
+the topology master checks (`report_of`) and sums the reports. A field below is the only definition
+of a number: limits, counter or level, sum, names in Heron's tracker and in OpenMetrics, help. The
+counters of a process, the checks, the sums, the rows of `heronpy stats`, the history, OpenMetrics
+and docs/METRICS.md derive from the fields.
 
-    SummedNumbers ─┬─ InstanceNumbers ─┬─ InstanceReport    what travels
+    SummedNumbers ─┬─ InstanceNumbers ─┬─ InstanceReport    on the wire
                    │                   └─ InstanceStats     an instance's row (heron_core.stats)
                    └─ ComponentStats                        a component's row
 
-A new number is one field: of SummedNumbers if its component has it, too, else of InstanceNumbers.
-It has a default, because an engine of the same protocol that does not know it leaves it out.
+A new number is one field: of SummedNumbers if components have the number, too, else of
+InstanceNumbers. The field has a default, because another version with the same protocol may leave
+the number out.
 """
 
 import reprlib
@@ -31,17 +32,17 @@ from heron_core.algorithms.user_metrics import are_user_metrics
 from heron_core.errors import ProtocolError
 
 NUMBER_MAX = 1 << 50
-"""Largest number. No count comes near in 35 years at a million a second, and sums of thousands of
-such numbers still fit into the 64 bits of a message."""
+"""Largest number. A count reaches the limit in 35 years at a million a second, and the sum of
+thousands of numbers fits into the 64 bits of a message."""
 SETTLES_LATER = float(NUMBER_MAX)
-"""`settle_secs_max` of bolts whose tuples wait for the end of a window, or for a call that the
-class says may come later."""
+"""`settle_secs_max` of bolts whose tuples wait for the end of a window or, with `acks_later`, for a
+later ack."""
 BUCKET_MAX = 400
 """10^23 seconds."""
 
 Count = Annotated[int, Meta(ge=0, le=NUMBER_MAX)]
 Amount = Annotated[float, Meta(ge=0, le=NUMBER_MAX)]
-"""A number of a report; "not a number" is refused, which is neither above nor below a limit."""
+"""A number of a report. NaN is refused, although above and below compare false."""
 Bucket = Annotated[int, Meta(ge=0, le=BUCKET_MAX)]
 
 
@@ -51,8 +52,7 @@ class MeasureKind(Enum):
     COUNTER = "counter"
     """The number only grows while its process lives."""
     NET = "net count"
-    """The count less the part taken back: the number falls when a restore or a replay takes some
-    back."""
+    """A count that a restore or a replay reduces."""
     LEVEL = "level"
 
 
@@ -61,8 +61,7 @@ class Summed(Enum):
 
     EVER = "sum, ended processes included"
     HISTORY = "sum, ended processes included; what a restore has undone is taken back"
-    """In a topology that takes checkpoints: the number of the events that count, not of the work
-    done."""
+    """In a topology with checkpoints: the number of valid events, without the undone work."""
     NOW = "sum"
     MOST = "highest"
     ALONE = "none"
@@ -77,23 +76,23 @@ class Measure(Struct, frozen=True):
     kind: MeasureKind
     summed: Summed
     heron: str = ""
-    """Name in Heron's tracker and in the history; empty: the number is in neither."""
+    """Name in Heron's tracker and in the history; empty: the number is not in these."""
     metric: str = ""
     """Name in OpenMetrics behind `heron_instance_`, and behind `heron_component_` if a component
-    sums the number over all processes; without the suffix of counters. Empty: there is no such
+    sums the number over all processes; without the suffix of counters. Empty: without a
     series."""
     more: str = ""
     """Further text for docs/METRICS.md."""
 
 
 def counter(what: str, *, summed: Summed = Summed.EVER, **names: str) -> Measure:
-    """A number that only grows while its process lives; `names`: heron, metric, more."""
+    """A number that grows during the life of a process; `names`: heron, metric, more."""
     return Measure(what, MeasureKind.COUNTER, summed, **names)
 
 
 def net_count(what: str, *, summed: Summed = Summed.HISTORY, **names: str) -> Measure:
-    """A number that grows, and falls when some of it is taken back: no counter of OpenMetrics',
-    whose readers take a fall for a process that starts again, and add the whole number again."""
+    """A number that grows, and falls after a restore or a replay. Not a counter of OpenMetrics:
+    readers interpret a fall as the restart of a process, and add the whole number again."""
     return Measure(what, MeasureKind.NET, summed, **names)
 
 
@@ -103,7 +102,7 @@ def level(what: str, *, summed: Summed = Summed.ALONE, **names: str) -> Measure:
 
 
 class SummedNumbers(Struct, frozen=True, kw_only=True):
-    """Numbers of an instance that its component has as well."""
+    """Numbers of an instance and of a component."""
 
     executed: Annotated[Count, counter(
         "Tuples executed, or calls of next_tuple", heron="__execute-count",
@@ -179,7 +178,7 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
 
 
 class InstanceNumbers(SummedNumbers, frozen=True, kw_only=True):
-    """Numbers of an instance alone, and the metrics of user code."""
+    """Numbers of an instance alone, and metrics of user code."""
 
     stuck_secs: Annotated[Amount, level(
         "Seconds in the current call of user code, if too long; else 0",
@@ -206,15 +205,14 @@ class InstanceNumbers(SummedNumbers, frozen=True, kw_only=True):
         more="because 1,024 reports waited for its stream manager",
     )] = 0  # fmt: skip
     settle_secs_max: Amount = 0.0
-    """Of a bolt: longest time by design between the arrival of a tuple and its ack or fail: until a
-    tick, or for ever (SETTLES_LATER) if the bolt has windows."""
+    """Of a bolt: longest time by design between the arrival of a tuple and the ack or fail: until a
+    tick, or SETTLES_LATER for a bolt with windows."""
     fixed_state: bool = False
-    """Whether the instance keeps state that belongs to it and cannot be divided: Heron's put()."""
+    """Whether the instance has state that a rescale cannot divide: Heron's put()."""
     user: Mapping[str, Any]
-    """Metrics that user code registered, in their last time bucket: name -> value, or key ->
-    value."""
+    """Metrics registered by user code, of the last time bucket: name -> value, or key -> value."""
     user_totals: Mapping[str, Any] = field(default_factory=dict)
-    """The counters among these metrics, since the start."""
+    """Counters of user code, since the start."""
 
 
 class Distribution(Struct, frozen=True):
@@ -226,7 +224,7 @@ class Distribution(Struct, frozen=True):
     """heron_core.algorithms.histogram: bucket -> durations in the bucket."""
 
     def joined(self, other: "Distribution") -> "Distribution":
-        """Both together."""
+        """The sum of two distributions."""
         return Distribution(
             self.total_secs + other.total_secs,
             self.number + other.number,
@@ -242,7 +240,7 @@ class InstanceReport(InstanceNumbers, frozen=True, kw_only=True):
     executed_by_input: Mapping[str, Count] = field(name="inputs", default_factory=dict)
     """Of a bolt: COMPONENT/STREAM -> the input's part of `executed`."""
     unsaved_attributes: tuple[str, ...] = ()
-    """Their names."""
+    """Names of the attributes."""
     forgotten_by_attribute: Mapping[str, Count] = field(default_factory=dict)
     """Name -> the attribute's part of `forgotten`."""
     sent: Count = 0
@@ -260,8 +258,8 @@ class InstanceReport(InstanceNumbers, frozen=True, kw_only=True):
     clock: ClockState | None = None
     """Clock of event time; None without event time."""
     tuple_counts: Mapping[str, Amount] = field(default_factory=dict)
-    """Counts of tuples by metrics of user code, each tuple once: name -> total, which falls when a
-    restore undoes some of it."""
+    """Counts of tuples by metrics of user code, each tuple once: name -> total. A restore reduces
+    the total by the undone tuples."""
     hot_keys: Mapping[str, Any] | None = None
     """A sample of frequent keys of the instance's input (heron_core.algorithms.hot_keys)."""
     at: Amount
@@ -285,7 +283,7 @@ NOTHING_REPORTED = InstanceReport(
     **_ZEROS, stuck_secs=0.0, emitted_by_stream={}, busy_secs=0.0, user={}, user_totals={},
     last_error=None, finished=False, at=0.0, incarnation=0, pid=0,
 )  # fmt: skip
-"""The numbers of an instance that has made no report yet."""
+"""The numbers of an instance before the first report."""
 
 _RENAMED = tuple(
     (name, key)
@@ -294,14 +292,14 @@ _RENAMED = tuple(
     )
     if name != key
 )
-"""Fields that have other names on the wire."""
+"""Fields with other names on the wire."""
 _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "user": are_user_metrics,
     "user_totals": are_user_metrics,
     "clock": is_clock_state,
     "hot_keys": are_hot_keys,
 }
-"""Fields whose type does not say all."""
+"""Checks of fields beyond the type."""
 
 
 def to_wire(report: InstanceReport) -> dict[str, Any]:
@@ -315,8 +313,8 @@ def to_wire(report: InstanceReport) -> dict[str, Any]:
 
 
 def report_of(data: Mapping[str, Any]) -> InstanceReport:
-    """The report of plain values. ProtocolError names the field that is missing or invalid: a
-    number that is none, or so large that sums would not fit into a message."""
+    """The report of plain values. ProtocolError names the absent or invalid field: NaN, or a number
+    above NUMBER_MAX."""
     report = _converted(data, keys_are_text=False)
     for name, is_valid in _CHECKS.items():
         if not is_valid(value := getattr(report, name)):
@@ -325,7 +323,7 @@ def report_of(data: Mapping[str, Any]) -> InstanceReport:
 
 
 def report_of_json(data: Mapping[str, Any]) -> InstanceReport:
-    """As `report_of`, for a report that our own process wrote as JSON (a query's task)."""
+    """Like `report_of`, for a report written as JSON by the task of a query."""
     return _converted(data, keys_are_text=True)
 
 
@@ -338,7 +336,7 @@ def _converted(data: Mapping[str, Any], keys_are_text: bool) -> InstanceReport:
 
 @cache
 def measures_of(kind: type[Struct]) -> Mapping[str, Measure]:
-    """Field -> its measure, for the fields of a report or a row that are numbers."""
+    """Field -> measure, for the numbers of a report or a row."""
     return {
         each.name: measure
         for each in fields(kind)
@@ -348,7 +346,7 @@ def measures_of(kind: type[Struct]) -> Mapping[str, Measure]:
 
 
 TOTALS: frozenset[Summed] = frozenset({Summed.EVER, Summed.HISTORY})
-"""Sums of counters that a component takes over all of its processes."""
+"""Sums of counters over all processes of a component."""
 HISTORY: tuple[str, ...] = tuple(
     name for name, measure in measures_of(SummedNumbers).items() if measure.summed is Summed.HISTORY
 )

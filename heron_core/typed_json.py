@@ -1,12 +1,13 @@
 """Structs to JSON values and back, checked field by field.
 
-A field's key is its name, or the name in `msgspec.field(name=…)`. A field with a default may be
-absent, and is left out when it is None, or when it is the default if the class names the field in
-`omitted`. The field that a class names in `rest` gets the keys of no other field; without such a
-field these keys are ignored, so an older reader understands a newer writer. Bytes are base64. A
-class whose JSON has other values than its fields has a method `json_values`, and a static method
-`field_values` that is the inverse, for those values alone. A class with `inherits_last` is written
-with its own fields first.
+A field's key is the name of the field, or the name in `msgspec.field(name=…)`. A field with a
+default may be absent. The writer leaves a field out at None, and at the default if the class names
+the field in `omitted`. The field named in `rest` receives the unknown keys; a class without `rest`
+ignores unknown keys, so an older reader understands a newer writer. Bytes are base64.
+
+A class may write other JSON values than the values of some fields: the method `json_values` returns
+the JSON values, and the static method `field_values` is the inverse. With `inherits_last` a class
+is written with own fields before inherited fields.
 """
 
 import base64
@@ -23,16 +24,16 @@ from msgspec.structs import FieldInfo, fields
 from heron_core.errors import ProtocolError
 
 REST = "rest"
-"""The class variable that names the field for all other keys."""
+"""Class variable: name of the field for unknown keys."""
 INHERITS_LAST = "inherits_last"
-"""The class variable for writing inherited fields last."""
+"""Class variable: whether inherited fields are written last."""
 OMITTED = "omitted"
-"""The class variable that names the fields which are left out at their default."""
+"""Class variable: names of the fields to leave out at their default."""
 WRITE = "json_values"
-"""The method that returns key -> JSON value, where that is another one than the field's."""
+"""Method: key -> JSON value, for fields with another value in JSON."""
 READ = "field_values"
-"""The static method that takes the whole JSON and returns key -> value of the field, for those
-keys."""
+"""Static method: from the whole JSON to key -> value of the field, for the keys of
+`json_values`."""
 
 _PLAIN = (str, int, float, bool, NoneType)
 """Types whose objects are JSON values already."""
@@ -42,7 +43,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
-"""(value, its place) -> the Python object; ProtocolError for a value of another type."""
+"""(value, place of the value) -> the Python object; ProtocolError for a value of another type."""
 
 
 def to_json(value: Any) -> Any:
@@ -77,8 +78,8 @@ def _default(info: FieldInfo) -> Any:
 
 @cache
 def _written(kind: type[Struct]) -> tuple[str | None, bool, tuple[tuple[str, str, Any], ...]]:
-    """The field for all other keys, whether the kind has JSON values of its own, and for each other
-    field: name, key, and the value at which the field is left out."""
+    """The field for unknown keys, whether the class has `json_values`, and for each other field:
+    name, key, and the value at which the writer leaves the field out."""
     rest, omitted = _rest(kind), getattr(kind, OMITTED, ())
     keys = tuple(
         (
@@ -109,8 +110,8 @@ def _struct_to_json(value: Struct) -> dict[str, Any]:
 
 
 def from_json(kind: type[T], data: Any, where: str) -> T:
-    """The struct `kind` of JSON values; ProtocolError with the field that is wrong and its place in
-    `where`."""
+    """The struct `kind` of JSON values; ProtocolError with the invalid field and the place of the
+    field within `where`."""
     hint: Any = kind
     value: T = _reader(hint)(data, where)
     return value
@@ -118,7 +119,7 @@ def from_json(kind: type[T], data: Any, where: str) -> T:
 
 @cache
 def _reader(hint: Any) -> Reader:
-    """Reader for values of this type."""
+    """Reader for values of a type."""
     if hint is Any:
         return lambda value, where: value
     origin, arguments = get_origin(hint), get_args(hint)
@@ -143,7 +144,7 @@ def _reader(hint: Any) -> Reader:
 
 
 def _with_kinds(read: Reader) -> tuple[Reader, tuple[type, ...]]:
-    """The reader, and the types of values that it returns unchanged."""
+    """The reader, and the types of values returned unchanged."""
     if isinstance(read, partial) and read.func is _read_scalar:
         return read, read.args[0]
     return read, ()
@@ -235,7 +236,7 @@ def _struct_reader(kind: type[Struct]) -> Reader:
         for name, key, is_required, read_field, kinds in known:
             if key in value:
                 part = value[key]
-                # Most fields are plain: those need neither a call nor the name of their place.
+                # Most fields are plain: a plain field needs neither a call nor the name of a place.
                 arguments[name] = (
                     part if type(part) in kinds else read_field(part, f"{where}.{key}")
                 )

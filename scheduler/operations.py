@@ -1,7 +1,7 @@
-"""Requests of operations in the state store: asked here, carried out by the topology's scheduler.
+"""Requests of operations in the state store, from commands to the topology's scheduler.
 
-Commands only ask and watch. They may die at any instant: what they asked for is carried out by a
-process of the topology's own (operation_runner.py), or was not asked yet.
+Commands write requests and watch the progress. A command may die at any instant: a written request
+is executed by a process of the topology (operation_runner.py).
 """
 
 import json
@@ -31,10 +31,10 @@ log = logging.getLogger("operations")
 
 
 ASKED_BY = "HERONPY_ASKED_BY"
-"""Of a command that a service starts for a client: the client, as JSON. The service and its
-commands are of one user, so the variable gives a user no right that this user does not have."""
+"""Of a command started by a service for a client: the client, as JSON. Service and commands have
+one user, so the variable does not extend the rights of a user."""
 HISTORY_MAX = 20
-"""Finished requests retained in the state store, for the requesting command and for people."""
+"""Finished requests retained in the state store, for the requesting command and for operators."""
 
 
 class TopologyRequests:
@@ -47,8 +47,8 @@ class TopologyRequests:
     def ask(
         self, kind: OperationKind, arguments: Mapping[str, Any], asked_by: Requester | None = None
     ) -> int:
-        """Leave a request; returns its number. HeronError if it cannot begin now. `asked_by`: the
-        client of a service; without it, the user of this process."""
+        """Write a request and return the number of the request. HeronError if the operation cannot
+        begin now. `asked_by`: the client of a service; default: the user of this process."""
         known = self.all()
         if kind in CHANGES and AT not in arguments and is_under_way(known, CHANGES):
             raise update_under_way(self._name)
@@ -63,7 +63,7 @@ class TopologyRequests:
         return number
 
     def _create(self, number: int, request: Operation) -> bool:
-        """False if the number is taken."""
+        """False if another request has the number."""
         try:
             self._store.create(operation_path(self._name, number), to_json(request))
         except NameInUse:
@@ -71,12 +71,12 @@ class TopologyRequests:
         return True
 
     def get(self, number: int) -> Operation | None:
-        """One request; None if removed, e.g. with its ended topology."""
+        """One request; None if removed, as after the end of the topology."""
         value = self._store.get(operation_path(self._name, number))
         return None if value is None else from_json(Operation, value, "a request")
 
     def all(self, without: Set[int] = frozenset()) -> dict[int, Operation]:
-        """number -> request, oldest first, except `without`; an invalid one is removed."""
+        """Number -> request, oldest first, except `without`; invalid requests are removed."""
         children = self._store.children(operations_path(self._name))
         requests: dict[int, Operation] = {}
         numbers = {int(child) for child in children if child.isdecimal()}
@@ -92,7 +92,7 @@ class TopologyRequests:
         return requests
 
     def save(self, number: int, request: Operation) -> None:
-        """How far a request has come."""
+        """Write the progress of a request."""
         self._store.put(operation_path(self._name, number), to_json(request))
 
     def remove(self, number: int) -> None:
@@ -106,13 +106,13 @@ class TopologyRequests:
             self.remove(number)
 
     def remove_all(self) -> None:
-        """Remove requests of an ended topology, or before a new one of equal name starts."""
+        """Remove the requests of an ended topology, or before a new topology of the name starts."""
         for child in self._store.children(operations_path(self._name)):
             self._store.delete(f"{operations_path(self._name)}/{child}")
 
 
 def is_under_way(requests: Mapping[int, Operation], kinds: Set[OperationKind]) -> bool:
-    """Whether a request of the kinds is unfinished; a scheduled one has not started."""
+    """Whether a request of the kinds is unfinished; a scheduled request has not started."""
     return any(
         each.kind in kinds and not each.is_over and not each.waits for each in requests.values()
     )
@@ -124,8 +124,8 @@ def update_under_way(name: str) -> HeronError:
 
 
 def requester(way: Way = Way.COMMAND) -> Requester:
-    """The user, host and process of this command, and where its ssh session comes from; of a
-    command that a service has started for a client, the client (ASKED_BY)."""
+    """The user, host and process of this command, and the client address of the ssh session; for a
+    command started by a service, the client of the service (ASKED_BY)."""
     if way is Way.COMMAND and (given := _given_requester()) is not None:
         return given
     client = os.environ.get("SSH_CONNECTION", "").split()
@@ -135,6 +135,7 @@ def requester(way: Way = Way.COMMAND) -> Requester:
 
 @cache
 def _given_requester() -> Requester | None:
-    """By the environment, which loses it: what this command starts asks in its own name."""
+    """From the environment, which loses the variable: children of this command ask in their own
+    name."""
     given = os.environ.pop(ASKED_BY, "")
     return from_json(Requester, json.loads(given), ASKED_BY) if given else None

@@ -11,8 +11,8 @@ from heron_connectors.postgres.keyset import Key, KeysetShare, Selection, rows_f
 from heron_core.errors import ComponentError
 
 LOCK_TIMEOUT = "5s"
-"""What waits for a table that another session has locked blocks its process: after so long the
-spout waits instead."""
+"""A statement that waits for a locked table blocks the process: after this time the statement
+fails, and the spout retries later."""
 CURSOR = "heronpy_rows"
 
 
@@ -25,8 +25,8 @@ class TableRow:
 
 
 class RowReader:
-    """One snapshot of a server; every method may raise Away, Busy or ComponentError, which
-    closes the snapshot and its connection."""
+    """One snapshot of a server. Each method may raise Away, Busy or ComponentError: an error closes
+    the snapshot and the connection."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -39,19 +39,20 @@ class RowReader:
         self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         self._run(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
         if tables:
-            self._run("SET LOCAL row_security = off")  # a policy would leave rows out: an error
+            # A policy that would hide rows is an error.
+            self._run("SET LOCAL row_security = off")
             self._run(f"LOCK TABLE {', '.join(tables)} IN ACCESS SHARE MODE")
 
     def open(self, selection: Selection, after: Key | None, share: KeysetShare) -> None:
-        """Begin with rows from a key on."""
+        """Open the cursor on the rows after a key."""
         statement, values = rows_from(selection, after, share)
         self._selection = selection
         self._run(f"DECLARE {CURSOR} NO SCROLL CURSOR FOR {statement}", values)
 
     def read(self) -> list[TableRow]:
-        """The next rows; none at the end. ComponentError for one without a key."""
+        """The next rows; empty at the end. ComponentError for a row without a key."""
         try:
-            # A prepared FETCH would be one of the first table's columns.
+            # A prepared FETCH would keep the columns of the first table.
             statement = f"FETCH {self._size.rows} FROM {CURSOR}"
             result = self._connection.execute(statement, prepare=False).pgresult
         except psycopg().Error as error:
@@ -78,7 +79,7 @@ class RowReader:
         return TableRow(tuple(texts[: -len(names)]), tuple(each or "" for each in key))
 
     def end(self) -> None:
-        """The transaction ends."""
+        """Commit the transaction."""
         self._run("COMMIT")
 
     def _run(self, statement: str, values: Sequence[Any] | None = None) -> None:
@@ -92,7 +93,7 @@ class RowReader:
         return answered(self._connection, statement, values)
 
     def close(self) -> None:
-        """The connection ends."""
+        """Close the connection; errors of a lost connection are ignored."""
         with suppress(psycopg().Error):
             self._connection.close()
 

@@ -1,8 +1,7 @@
 """The tuples in flight at a task, as entries of its state: saved, divided and restored with it.
 
-Each tuple has a key that the task owns, so another number of tasks divides the tuples as any keyed
-state: the key of the tuple if its stream is grouped by fields, otherwise a key that is searched
-for.
+Each tuple has a key of the task, so another number of tasks divides the tuples like any keyed
+state: the tuple's own key if the stream is grouped by fields, otherwise a key of `own_keys`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,9 +13,10 @@ from heron_core.state.parts import KeyRange
 from heron_core.state.protocol import StateBackend, StateKind, StateTable, TableId
 
 TABLE = TableId("__in_flight", StateKind.LIST, nested=True, indexed=True)
-"""Table of the tuples in flight. No state of a user has this name: it is no public identifier."""
+"""Table of the tuples in flight. Names of user states are public identifiers, so a user's state
+cannot have the name."""
 SPREAD = 16
-"""So many keys are looked for: among so many tasks are tuples without a key divided later."""
+"""Keys for tuples without a key: at most so many tasks share these tuples after a rescale."""
 
 Item = tuple[str, str, int | None, Any]
 """Component, stream, task, values."""
@@ -25,8 +25,8 @@ Item = tuple[str, str, int | None, Any]
 def put_in_flight(
     backend: StateBackend, key_range: KeyRange, items: Sequence[Item], item_keys: Sequence[Any]
 ) -> None:
-    """Save these items with the next snapshot, in place of the previous ones; `item_keys` are the
-    keys of the items, None for an item without one."""
+    """Save the items with the next snapshot, in place of the previous items; `item_keys` are the
+    keys of the items, None for an item without a key."""
     if not items and TABLE not in backend.names():
         return
     table = backend.table(TABLE)
@@ -38,7 +38,7 @@ def put_in_flight(
 
 
 def take_in_flight(backend: StateBackend) -> list[Item]:
-    """The saved items in order; the state keeps none of them."""
+    """Remove the saved items from the state, and return the items in order."""
     if TABLE not in backend.names():
         return []
     table = backend.table(TABLE)
@@ -49,14 +49,14 @@ def take_in_flight(backend: StateBackend) -> list[Item]:
 
 
 def _empty(table: StateTable) -> None:
-    """Entry by entry: after a `clear` the next snapshot would have all of the state again."""
+    """Entry by entry: after a `clear` the next snapshot would be a full copy of the state."""
     for key in table.all_keys():
         for position, _ in table.items(key):
             table.remove(key, position)
 
 
 def own_keys(key_range: KeyRange) -> list[str]:
-    """Some keys that the task owns."""
+    """SPREAD keys of the task."""
     return list(_first(SPREAD, key_range))
 
 

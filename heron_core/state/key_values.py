@@ -1,11 +1,11 @@
-"""The values of a tuple that are its key, and where these are in a tuple."""
+"""The key of a tuple: values of the grouped fields, and the positions of the values in a tuple."""
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
 LAYOUT = {"component": 1, "stream": 2, "values": 4}
-"""Items of a tuple of heronpy's that decide the tuple's key: those of heron_api.tuple, and of
+"""Attributes that decide a tuple's key, and their positions in heron_api.tuple and in
 heron_frontends.adapters.tuple_layout."""
 _ITEMS = 7
 _FIELD_KIND: Any = type(vars(namedtuple("Probe", "only"))["only"])
@@ -21,13 +21,12 @@ def key_of(values: Sequence[Any]) -> Any:
 
 
 def shown_key(key: Any) -> Any:
-    """The key as a user knows it: the value of one field, a tuple for several."""
+    """The key for users: the value of one field, or a tuple of several values."""
     return key[0] if type(key) is tuple and len(key) == 1 else key
 
 
 def _frozen(value: Any) -> Any:
-    """The value with lists as tuples: the grouping takes a list and the tuple of its items for
-    equal."""
+    """The value with lists as tuples: for a grouping, a list equals the tuple of the same items."""
     kind = _FROZEN.get(type(value))
     if kind is None:
         return value

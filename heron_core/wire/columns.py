@@ -1,8 +1,8 @@
 """Tuples of one stream as an Arrow record batch: its schema, its bytes on the wire, rows and back.
 
-The schema does not travel: both ends derive it from the types that the stream declares. A record
-batch is read in place, without copying. All of this needs pyarrow, which is an extra, so modules
-that use this one import it late.
+The schema does not travel: both ends derive the schema from the declared types of the stream. A
+record batch is read in place, without copying. pyarrow is an extra, so other modules import this
+module late.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from heron_core.topology import StreamSpec
 MICROSECONDS = "us"
 _FLOATS = frozenset((float, type(None)))
 REFUSALS = (pa.ArrowException, TypeError, ValueError, OverflowError)
-"""Errors of Arrow for a value that is not of a type; half a surrogate is a ValueError."""
+"""Errors of Arrow for a value of another type; a lone surrogate is a ValueError."""
 _PLAIN: dict[str, pa.DataType] = {
     "tinyint": pa.int8(), "byte": pa.int8(), "smallint": pa.int16(), "short": pa.int16(),
     "int": pa.int32(), "integer": pa.int32(), "bigint": pa.int64(), "long": pa.int64(),
@@ -66,8 +66,8 @@ def serialized(record_batch: pa.RecordBatch) -> bytes:
 
 
 def read(body: bytes, schema: pa.Schema, rows: int) -> pa.RecordBatch:
-    """The record batch of a body, read in place; ProtocolError if the body does not have these
-    columns with `rows` rows."""
+    """The record batch of a body, read in place; ProtocolError for a body with other columns or
+    another number of rows."""
     try:
         batch = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
         batch.validate(full=True)
@@ -85,7 +85,7 @@ def taken(body: bytes, stream: StreamSpec, rows: int, wanted: Sequence[int]) -> 
 
 
 def merged(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """One record batch of several with one schema."""
+    """One record batch from several with a common schema."""
     if len(parts) == 1:
         return parts[0]
     return pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
@@ -105,8 +105,8 @@ def rows_of(record_batch: pa.RecordBatch) -> list[list[Any]]:
 
 
 def field_left_out(given: pa.DataType, wanted: pa.DataType) -> str:
-    """A field of a struct, however deep, that the given type has and the wanted type lacks: a cast
-    leaves such a field out. Empty if there is none."""
+    """Name of a field of a struct, at any depth, in the given type and not in the wanted type: a
+    cast would drop the field. Empty without a difference."""
     if pa.types.is_dictionary(given):
         return field_left_out(given.value_type, wanted)
     if pa.types.is_struct(given) and pa.types.is_struct(wanted):
@@ -126,7 +126,7 @@ def field_left_out(given: pa.DataType, wanted: pa.DataType) -> str:
 
 
 def in_utc(record_batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same instants as times of UTC, whatever the time zones of the columns."""
+    """The record batch with timestamps in UTC, from any time zones; the instants do not change."""
     schema = pa.schema([pa.field(each.name, _in_utc(each.type)) for each in record_batch.schema])
     return record_batch if schema.types == record_batch.schema.types else record_batch.cast(schema)
 
@@ -146,9 +146,9 @@ def _in_utc(kind: pa.DataType) -> pa.DataType:
 def of_rows(
     rows: Sequence[Sequence[Any]], fields: Sequence[str], schema: pa.Schema | None
 ) -> pa.RecordBatch:
-    """Tuples as a record batch; for a stream without declared types Arrow infers these.
+    """Tuples as a record batch; Arrow infers the types of a stream without declared types.
 
-    TypeError that names the field whose values do not fit.
+    TypeError with the name of the field if a value does not fit.
     """
     columns = list(zip(*rows, strict=True))
     arrays = [
@@ -173,24 +173,23 @@ def _column(name: str, values: Sequence[Any], kind: pa.DataType | None) -> pa.Ar
 
 
 def column_of(values: Sequence[Any], kind: pa.DataType | None) -> pa.Array:
-    """The values of tuples as a column of that type, or of the type that Arrow infers; one of
-    REFUSALS for a value that is not of the type."""
+    """The values of tuples as a column of the type, or of the type inferred by Arrow; one of
+    REFUSALS for a value of another type."""
     if kind is None or not (pa.types.is_nested(kind) or _has_other_numbers(values, kind)):
         return pa.array(values, kind)
     return pa.array([_as_arrow_takes_it(each, kind) for each in values], kind)
 
 
 def _has_other_numbers(values: Sequence[Any], kind: pa.DataType) -> bool:
-    """Whether a column of floats has other numbers: ints, of which Arrow refuses those beyond 53
-    bits that a float can have, or numbers of other classes."""
+    """Whether a column of floats has ints or numbers of other classes. Arrow refuses an int beyond
+    53 bits, even an int with an exact float."""
     return pa.types.is_floating(kind) and not _FLOATS.issuperset(map(type, values))
 
 
 def _as_arrow_takes_it(value: Any, kind: pa.DataType) -> Any:
-    """The same value in the form that Arrow takes: the fields of a struct in order are named,
-    because Arrow takes structs of one column all by names or all in order; an int of a column of
-    floats is a float; and so in all parts of the value. A value not of the type is left to Arrow,
-    which refuses it."""
+    """The value in a form for Arrow, with all its parts: a struct given in order gets names,
+    because the structs of a column are all by name or all in order; an int in a column of floats
+    becomes a float. Arrow refuses a value of another type."""
     if pa.types.is_floating(kind):
         fits = fits_of("double" if kind == pa.float64() else "float")
         return float(value) if isinstance(value, Real) and fits(value) else value

@@ -1,13 +1,12 @@
-"""Tuple values <-> bytes: plain values as plain msgpack, every other Python type kept as it is.
+"""Tuple values <-> bytes: plain values as plain msgpack, every other Python type unchanged.
 
-Plain values (None, bool, int, float, str, bytes, list, dict of those) pay nothing for the others:
-only values that msgpack does not know exactly reach `_Extensions`. A tuple, set or frozenset is
-packed as an extension of its items, any other value as its pickle. bytearray and memoryview arrive
-as bytes.
+Plain values (None, bool, int, float, str, bytes, lists and dicts of plain values) have no overhead:
+msgpack calls `_Extensions` for a value of any other type. A tuple, set or frozenset is packed as an
+extension of its items, any other value as a pickle. bytearray and memoryview arrive as bytes.
 
-A pickle runs code of its sender's choice when it is opened. Senders are known before this module
-sees a byte of theirs (heron_io.security), and `topology.values.pickle: false` does without: then
-nothing is pickled, and no pickle is opened.
+Opening a pickle executes code of the sender's choice. Connections authenticate the sender before
+this module reads a byte (heron_io.security). With `topology.values.pickle: false` values are not
+pickled, and received pickles are refused.
 """
 
 import pickle
@@ -35,7 +34,7 @@ NO_PICKLES = f"the value needs pickle, which {VALUES_PICKLE} forbids: send plain
 
 
 class PickleRefused(ValueError):
-    """A value or a body that only pickle can carry, in a topology that does without pickles."""
+    """A value or a body that needs pickle, in a topology that forbids pickles."""
 
 
 def _pickled(value: object) -> bytes:
@@ -49,7 +48,7 @@ def _pickled(value: object) -> bytes:
 
 
 class _Extensions:
-    """Makes extensions of the values that one packer does not know."""
+    """Makes extensions of values without a form in msgpack, for one packer."""
 
     __slots__ = ("_depth", "_pack", "_pickles")
 
@@ -57,8 +56,8 @@ class _Extensions:
         self._depth = depth
         self._pickles = pickles
         self._pack: Pack | None = None
-        """Packs the items of tuples and sets: the packer itself is in the middle of its buffer.
-        Made once, as that costs more than packing a tuple of some numbers."""
+        """Packer for the items of tuples and sets: the outer packer is in the middle of its buffer.
+        Created once, as the creation costs more than packing a tuple of some numbers."""
 
     def __call__(self, value: object) -> msgpack.ExtType:
         code = _CONTAINERS.get(type(value))
@@ -98,8 +97,7 @@ _DEPTHS = range(EXTENSIONS_DEEP_MAX + 1)
 
 
 def packer(*, pickles: bool = True) -> Pack:
-    """A function value -> bytes that reuses one buffer; its errors are explained by
-    `pack_fields`."""
+    """A function value -> bytes that reuses one buffer; `pack_fields` explains the errors."""
     return _packer(0, pickles)
 
 
@@ -123,8 +121,8 @@ def unpacker(*, pickles: bool) -> Unpack:
 
 
 _STANDARD = frozenset(id(known[0]) for known in _UNPACK.values())
-"""Ids of the standard functions, which live as long as this module. Any callable has an id, and not
-each is hashable."""
+"""Ids of the standard functions, whose life is the life of this module. A set of ids, as a user's
+callable may not be hashable."""
 
 
 def is_standard(unpack_values: Unpack) -> bool:
@@ -141,11 +139,11 @@ def pack_fields(
     *,
     pickles: bool = True,
 ) -> bytes:
-    """The general way for values of which `pack` refused the whole: field by field, pickled where
+    """A tuple's values after `pack` has refused the whole list: field by field, pickled where
     needed and allowed.
 
-    It carries values that msgpack cannot (ints beyond 64 bit, lone surrogates, very deep nesting).
-    Raises ValueNotSerialisable naming component, stream and field.
+    Carries values without a form in msgpack (ints beyond 64 bits, lone surrogates, very deep
+    nesting). Raises ValueNotSerialisable naming component, stream and field.
     """
     safe: list[Any] = []
     for name, value in zip(fields, values, strict=True):
@@ -158,9 +156,10 @@ def pack_fields(
 
 
 def pack_any(pack: Pack, value: object, *, pickles: bool = True) -> bytes:
-    """One value: as `pack` packs it, or pickled whole if `pack` cannot and pickles are allowed.
+    """The result of `pack` for one value, or a pickle of the value if `pack` fails and pickles are
+    allowed.
 
-    Raises an error that explains why the value cannot be serialised.
+    The error explains why the value cannot be serialised.
     """
     try:
         return pack(value)
