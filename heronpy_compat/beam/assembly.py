@@ -7,6 +7,7 @@ from heron_api.topology import TopologyBuilder
 from heron_core import config as keys
 from heronpy_compat.beam.plans import (
     COPIED,
+    FINALIZES,
     PLAN,
     REPORTS,
     ROW_FIELDS,
@@ -20,7 +21,9 @@ from heronpy_compat.beam.sources import EventSpout, ImpulseSpout
 from heronpy_compat.beam.stage_bolt import ResumingStageBolt, StageBolt
 
 
-def builder_of(plan: PipelinePlan, reports: str | None = None) -> TopologyBuilder:
+def builder_of(
+    plan: PipelinePlan, reports: str | None = None, finalizes_at_once: bool = False
+) -> TopologyBuilder:
     """The topology, exactly once; `reports`: folder for the metrics of tasks.
 
     A bolt that raises ends the run, after retries: Beam's pipelines fail as a whole.
@@ -41,11 +44,11 @@ def builder_of(plan: PipelinePlan, reports: str | None = None) -> TopologyBuilde
         edges.update((edge.stream, edge) for edge in stage.edges)
     for stage in _in_order(plan, set(added)):
         inputs = {
-            added[component][stream]: _grouping(edges[stream])
-            for each in (*stage.inputs, *stage.sides)
-            for component, stream in each.sources
+            added[component][stream]: _grouping(edges[stream]) for component, stream in stage.reads
         }
-        config = {PLAN: packed(stage), **({REPORTS: reports} if reports else {})}
+        config = {PLAN: packed(stage), FINALIZES: finalizes_at_once}
+        if reports:
+            config[REPORTS] = reports
         added[stage.name] = builder.add_bolt(
             stage.name, ResumingStageBolt if stage.resumes else StageBolt, stage.parallelism,
             inputs, config, [Stream(ROW_FIELDS, edge.stream) for edge in stage.edges],
@@ -57,15 +60,7 @@ def _in_order(plan: PipelinePlan, known: set[str]) -> list[StagePlan]:
     """The stages, each behind those that it reads."""
     left, ordered = list(plan.stages), []
     while left:
-        ready = [
-            stage
-            for stage in left
-            if all(
-                component in known
-                for each in (*stage.inputs, *stage.sides)
-                for component, _ in each.sources
-            )
-        ]
+        ready = [stage for stage in left if all(component in known for component, _ in stage.reads)]
         assert ready, "the stages of a pipeline have a cycle"
         for stage in ready:
             known.add(stage.name)
@@ -75,4 +70,4 @@ def _in_order(plan: PipelinePlan, known: set[str]) -> list[StagePlan]:
 
 
 def _grouping(edge: EdgePlan) -> Any:
-    return Grouping.ALL if edge.mode == COPIED else Grouping.custom(BySlot())
+    return Grouping.ALL if edge.mode == COPIED else Grouping.custom(BySlot(edge.slots))

@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from apache_beam.metrics import monitoring_infos
 from apache_beam.portability.api import beam_fn_api_pb2
 from apache_beam.runners.worker import bundle_processor, data_plane, sdk_worker, statecache
 
+from heronpy_compat.beam.metric_totals import MetricTotals
 from heronpy_compat.beam.plans import StagePlan
 
 OUTPUT_SIZE = 64 << 10
-"""Bytes of encoded elements after which an output is sent on amid its bundle: a bundle of a large
+"""Bytes of encoded elements after which an output is sent on amid the bundle: the lines of a large
 file would otherwise be one row, in memory several times."""
 
 Output = Callable[[str, bytes], None]
@@ -19,7 +19,7 @@ Output = Callable[[str, bytes], None]
 
 
 class Channel(data_plane.DataChannel):
-    """Both ends of the data channel of one stage: inputs are put in before a bundle."""
+    """Both ends of the data channel of one stage; inputs are put in before a bundle."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -30,8 +30,8 @@ class Channel(data_plane.DataChannel):
     def put(self, data: dict[str, bytes], timers: dict[tuple[str, str], bytes]) -> None:
         """The inputs of the next bundle, by reading transform."""
         self._inputs = [
-            beam_fn_api_pb2.Elements.Data(transform_id=transform, data=each)
-            for transform, each in data.items()
+            beam_fn_api_pb2.Elements.Data(transform_id=transform, data=encoded)
+            for transform, encoded in data.items()
         ]
         for (transform, family), encoded in timers.items():
             self._inputs.append(
@@ -74,7 +74,7 @@ class Bundles:
         """`state`: the StateHandler of user states and side inputs."""
         descriptor = beam_fn_api_pb2.ProcessBundleDescriptor.FromString(plan.descriptor)
         self._channel = Channel(output)
-        # Without cache tokens nothing is cached beyond a bundle, so a cache of one byte does.
+        # Without cache tokens the cache is empty after each bundle, so one byte is enough.
         self._state = sdk_worker.GlobalCachingStateHandler(statecache.StateCache(1), state)
         self._processor = bundle_processor.BundleProcessor(
             frozenset(), descriptor, self._state, data_plane.InMemoryDataChannelFactory(
@@ -82,13 +82,14 @@ class Bundles:
             ),
         )  # fmt: skip
         self._number = 0
+        self._is_closed = False
         self._needs_finalization = False
-        self.monitoring_infos: dict[Any, Any] = {}
+        self.metrics = MetricTotals()
 
     def run(
         self, data: dict[str, bytes], timers: dict[tuple[str, str], bytes] | None = None
     ) -> tuple[list[Any], dict[tuple[str, str], bytes]]:
-        """Run a bundle: residuals (DelayedBundleApplication), and timers as the channel has them.
+        """Run a bundle: residuals (DelayedBundleApplication), and timers in the channel's form.
 
         User code's exceptions pass.
         """
@@ -104,23 +105,20 @@ class Bundles:
         return residuals, set_timers
 
     def _count(self) -> None:
-        """Add what the bundle has counted to what the ones before have."""
-        known = self.monitoring_infos
-        for info in self._processor.monitoring_infos():
-            at = monitoring_infos.to_key(info)
-            known[at] = (
-                [*monitoring_infos.consolidate([known[at], info])][-1] if at in known else info
-            )
+        """Add the counters of the bundle to the totals."""
+        self.metrics.add(self._processor.monitoring_infos())
         if not self._needs_finalization:
             self._processor.reset()
 
     def finalize(self) -> None:
-        """Call what bundles have registered by BundleFinalizerParam: their outputs are durable."""
+        """Call the callbacks of BundleFinalizerParam: outputs of the bundles are durable."""
         if self._needs_finalization:
             self._needs_finalization = False
             self._processor.finalize_bundle()
             self._processor.reset()
 
     def close(self) -> None:
-        """Call `teardown` of the DoFns."""
-        self._processor.shutdown()
+        """Call `teardown` of the DoFns, once."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._processor.shutdown()

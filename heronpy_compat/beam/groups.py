@@ -1,7 +1,7 @@
 """GroupByKey of one input: windows and triggers by Beam's TriggerDriver, over state by key.
 
-Each key has an `InMemoryUnmergedState` of Beam's. Two heaps have the next timer and the earliest
-hold of each key; an entry is stale if the key has another by now.
+Each key has an `InMemoryUnmergedState` of Beam's. Heaps have the next timers and the
+earliest output of each key; an entry of a heap is stale if the key's value has changed.
 """
 
 import heapq
@@ -12,7 +12,7 @@ from typing import Any
 
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.trigger import InMemoryUnmergedState, create_trigger_driver
-from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
 from heronpy_compat.beam.saved import SavedParts
 
@@ -22,8 +22,8 @@ NEVER = float("inf")
 class _Clock:
     """The clock of processing-time triggers; the tester replaces time.time."""
 
-    def time(self) -> float:
-        return time.time()
+    def time(self) -> Timestamp:
+        return Timestamp.of(time.time())
 
 
 class Groups:
@@ -39,23 +39,25 @@ class Groups:
         self._due: dict[TimeDomain, _Least] = {
             TimeDomain.WATERMARK: _Least(), TimeDomain.REAL_TIME: _Least(),
         }  # fmt: skip
-        self._holds = _Least()
+        self._outputs = _Least()
         for key, parts in saved.restored(self._part):
             self._states[key] = _state_of(parts)
             self._note(key)
 
-    def add(self, elements: Iterable[Any], watermark: Timestamp) -> Iterator[Any]:
+    def add(
+        self, elements: Iterable[Any], watermark: Timestamp, output_watermark: Timestamp
+    ) -> Iterator[Any]:
         """Add windowed (key, value); windowed (key, values) for which a trigger fires at once."""
         by_key: dict[bytes, list[Any]] = defaultdict(list)
         keys = {}
-        for each in elements:
-            key, value = each.value
+        for element in elements:
+            key, value = element.value
             encoded = self._key_coder.encode(key)
             keys[encoded] = key
-            by_key[encoded].append(each.with_value(value))
+            by_key[encoded].append(element.with_value(value))
         for encoded, values in by_key.items():
             state = self._states.setdefault(encoded, InMemoryUnmergedState())
-            fired = self._driver.process_elements(state, values, MIN_TIMESTAMP, watermark)
+            fired = self._driver.process_elements(state, values, output_watermark, watermark)
             yield from _keyed(keys[encoded], fired)
             self._note(encoded)
 
@@ -68,10 +70,10 @@ class Groups:
             key, state = self._key_coder.decode(encoded), self._states[encoded]
             for window, name, tag, at in _expired(state, domain, now):
                 state.clear_timer(window, name, domain, tag)
-                # A trigger fires late by the watermark of now, not by that of its timer.
-                at = at if domain == TimeDomain.REAL_TIME else max(at, min(now, watermark))
+                # Beam takes the time of a timer for the watermark, of processing time as well.
+                mark = watermark if domain == TimeDomain.REAL_TIME else at
                 yield from _keyed(
-                    key, self._driver.process_timer(window, name, domain, at, state, watermark)
+                    key, self._driver.process_timer(window, name, domain, mark, state, watermark)
                 )
             self._note(encoded)
 
@@ -80,13 +82,13 @@ class Groups:
         self._changed.add(key)
         for domain, least in self._due.items():
             least.put(key, _next_timer(state, domain))
-        hold = state.get_earliest_hold()
-        self._holds.put(key, None if hold == MAX_TIMESTAMP else hold.micros)
+        output_at = state.get_earliest_hold()
+        self._outputs.put(key, None if output_at == MAX_TIMESTAMP else output_at.micros)
 
     @property
-    def hold(self) -> Timestamp:
-        """The output does not fall behind it."""
-        first = self._holds.first()
+    def earliest_output(self) -> Timestamp:
+        """Lower bound of the timestamps of later output."""
+        first = self._outputs.first()
         return MAX_TIMESTAMP if first is None else Timestamp(micros=first[0])
 
     @property

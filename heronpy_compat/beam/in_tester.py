@@ -1,5 +1,6 @@
 """A pipeline in one process, on a virtual clock: TopologyTester drives it to its end."""
 
+import time
 from typing import Any
 
 from heron_core.errors import HeronError
@@ -7,6 +8,7 @@ from heronpy_compat.beam.assembly import builder_of
 from heronpy_compat.beam.groups import NEVER
 from heronpy_compat.beam.plans import PipelinePlan
 from heronpy_compat.beam.sources import EventSpout
+from heronpy_compat.beam.stage_task import StageTask
 from heronpy_compat.testing import TopologyTester
 
 STEPS_MAX = 100_000
@@ -16,7 +18,10 @@ STEPS_MAX = 100_000
 def run_in_tester(plan: PipelinePlan, reports: str) -> None:
     """Run to the end. What a DoFn raises passes as RuntimeError, as with Beam's own runners."""
     config = {"topology.bolt.retries": 0}
-    with TopologyTester(builder_of(plan, reports), config=config) as tester:
+    # Pipelines are made with times of now.
+    with TopologyTester(
+        builder_of(plan, reports, finalizes_at_once=True), config=config, start_time=time.time()
+    ) as tester:
         stages = [each.name for each in plan.stages]
         for _ in range(STEPS_MAX):
             calls = tester.run_spouts(1)
@@ -41,12 +46,17 @@ def _next_wait(tester: Any, plan: PipelinePlan, has_called: bool) -> float | Non
                 asked, spout.asked_secs = asked + spout.asked_secs, 0.0
     if has_called or asked:
         return asked
-    tasks = [each.task for stage in plan.stages for each in tester.component(stage.name)]
-    due = min((task.next_due for task in tasks), default=NEVER)
+    due = min((task.next_due for task in _tasks(tester, plan)), default=NEVER)
     return None if due == NEVER else max(due - tester.now, 0.0) + 1e-3
+
+
+def _tasks(tester: Any, plan: PipelinePlan) -> list[StageTask]:
+    return [bolt.task for stage in plan.stages for bolt in tester.component(stage.name)]
 
 
 def _raise_problem(tester: Any, stages: list[str]) -> None:
     for stage in stages:
         for problem in tester.errors(stage):
-            raise RuntimeError(str(problem)) from problem.error
+            error = problem.error
+            text = str(problem) if error is None else f"{type(error).__name__}: {error}"
+            raise RuntimeError(f"{stage}: {text}") from error

@@ -40,8 +40,8 @@ class ProcessRun:
         file = os.path.join(self._folder, "pipeline.py")
         Path(file).write_text(FILE.format(values=values), "utf-8")
         words = [sys.executable, "-P", "-m", "heron_cli", "run", "-n", plan.name, file]
-        for each in topology_options:
-            words += ["-o", each]
+        for option in topology_options:
+            words += ["-o", option]
         self._process = subprocess.Popen(words)
 
     def wait(self, secs: float | None) -> bool:

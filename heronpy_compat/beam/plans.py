@@ -1,4 +1,4 @@
-"""What a stage of a Beam pipeline is as a component of a topology; plain values that travel in its config.
+"""A Beam pipeline as components of a topology: plain values that travel in their config.
 
 A *stage* is a chain of transforms that Beam's translations have fused. An *edge* leads from an
 output of one stage to one reader, as a stream of the topology; the rows of an edge are
@@ -6,7 +6,7 @@ output of one stage to one reader, as a stream of the topology; the rows of an e
 
 | kind | slot | data |
 |---|---|---|
-| DATA | task of the reader, by its position; EVERYONE | encoded windowed values, one after the other |
+| DATA | position of the reader's task, or EVERYONE | encoded windowed values |
 | WATERMARK | EVERYONE | event time in microseconds since 1970 |
 
 A watermark follows the data before it, as both are rows of one stream.
@@ -24,6 +24,9 @@ PLAN = "beam.plan"
 """Config key: the plan of the component."""
 REPORTS = "beam.reports"
 """Config key: folder for the metrics of each task."""
+
+FINALIZES = "beam.finalizes.at.once"
+"""Config key: whether callbacks of BundleFinalizerParam need no checkpoint, as in the tester."""
 
 SPREAD, KEYED, COPIED = "spread", "keyed", "copied"
 """How an edge divides its elements: in turn, by key, all to each task."""
@@ -109,6 +112,12 @@ class StagePlan:
     resumes: bool
     """Whether the stage may have work left when its input has ended: a splittable DoFn, timers or
     triggers of processing time."""
+
+    @property
+    def reads(self) -> tuple[tuple[str, str], ...]:
+        """(component, stream) of all inputs and side inputs."""
+        found = [each.sources for each in self.inputs] + [each.sources for each in self.sides]
+        return tuple(source for sources in found for source in sources)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,27 +5,30 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from apache_beam.metrics import monitoring_infos
 from apache_beam.portability.api import metrics_pb2
 from apache_beam.runners.portability.fn_api_runner.fn_runner import RunnerResult
 from apache_beam.runners.runner import PipelineState
 
+from heronpy_compat.beam.metric_totals import MetricTotals
+
 
 def read_reports(folder: str) -> dict[str, list[Any]]:
     """stage -> MonitoringInfos of its tasks, summed up."""
-    found: dict[str, list[Any]] = defaultdict(list)
+    by_stage: dict[str, list[Any]] = defaultdict(list)
     for name in sorted(os.listdir(folder)):
         if name.endswith("~"):
             continue
         with open(os.path.join(folder, name), "rb") as file:
             for line in file.read().split():
                 info = metrics_pb2.MonitoringInfo.FromString(bytes.fromhex(line.decode()))
-                found[name.rsplit(".", 1)[0]].append(info)
-    return {name: list(monitoring_infos.consolidate(infos)) for name, infos in found.items()}
+                by_stage[name.rsplit(".", 1)[0]].append(info)
+    return {name: MetricTotals(infos).infos for name, infos in by_stage.items()}
 
 
-class HeronpyResult(RunnerResult):  # type: ignore[misc]
+class HeronpyResult(RunnerResult):
     """The PipelineResult of a run."""
+
+    _state: Any
 
     def __init__(
         self, wait: Callable[[float | None], bool], cancel: Callable[[], None],

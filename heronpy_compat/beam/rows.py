@@ -7,14 +7,24 @@ from typing import Any
 from apache_beam.coders.coder_impl import create_InputStream
 
 from heron_api.custom_grouping import ICustomGrouping
+from heron_core.errors import ComponentError
 from heronpy_compat.beam.plans import COPIED, EVERYONE, KEYED, EdgePlan
 
 
 class BySlot(ICustomGrouping):
     """The sender has chosen the task."""
 
+    def __init__(self, slots: int) -> None:
+        """`slots`: tasks of the reader when the pipeline was planned."""
+        self._slots = slots
+
     def prepare(self, context: Any, component: str, stream: str, target_tasks: list[int]) -> None:
-        """Keep the tasks of the reader."""
+        """Keep the tasks of the reader; ComponentError after a change of their number."""
+        if len(target_tasks) != self._slots:
+            raise ComponentError(
+                f"the pipeline of {component} divides keys among {self._slots} tasks, not"
+                f" {len(target_tasks)}: submit it again with another --parallelism"
+            )
         self._tasks = sorted(target_tasks)
 
     def choose_tasks(self, values: list[Any]) -> list[int]:

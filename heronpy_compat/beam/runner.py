@@ -32,7 +32,7 @@ PARALLELISM = 2
 """Tasks of each stage but those that read an impulse, where `--parallelism` is not given."""
 
 
-class HeronpyOptions(PipelineOptions):  # type: ignore[misc]
+class HeronpyOptions(PipelineOptions):
     """Options of the runner, beside Beam's."""
 
     @classmethod
@@ -60,13 +60,16 @@ def _tasks(options: PipelineOptions) -> int:
     return PARALLELISM if number == -1 else number
 
 
-class HeronpyRunner(runner.PipelineRunner):  # type: ignore[misc]
+class HeronpyRunner(runner.PipelineRunner):
     """Runs pipelines as topologies, each stage as a bolt, exactly once."""
 
-    def __init__(self, engine: str | None = None, parallelism: int | None = None) -> None:
-        """What is not given is taken from the options of the pipeline."""
+    def __init__(
+        self, engine: str | None = None, parallelism: int | None = None, is_drain: bool = False
+    ) -> None:
+        """`engine` and `parallelism` are by default those of the pipeline's options; `is_drain`:
+        unbounded splittable DoFns end early, by their `truncate`."""
         super().__init__()
-        self._engine, self._parallelism = engine, parallelism
+        self._engine, self._parallelism, self._is_drain = engine, parallelism, is_drain
 
     def default_environment(self, options: PipelineOptions) -> Any:
         """DoFns run in this runner's processes."""
@@ -88,7 +91,7 @@ class HeronpyRunner(runner.PipelineRunner):  # type: ignore[misc]
         given = options.view_as(HeronpyOptions)
         engine = self._engine or given.engine
         name = options.view_as(GoogleCloudOptions).job_name or "beam"
-        plan = plan_of(pipeline, name, self._parallelism or _tasks(options))
+        plan = plan_of(pipeline, name, self._parallelism or _tasks(options), self._is_drain)
         if engine == TESTER:
             return self._in_tester(plan)
         return self._on_processes(plan, given.topology_options)

@@ -1,8 +1,8 @@
-"""Side inputs of a stage: their elements by window, and whether a window is ready.
+"""Side inputs of a stage: elements by window, and the readiness of windows.
 
-A main element waits until each side input is ready in the window that its own window is mapped to:
-the watermark of the side input has passed the window, or the first pane of a side input with a
-trigger of its own is there.
+A main element waits until each side input is ready in the window to which Beam maps the element's
+window: the watermark of the side input has passed the window, or the first pane has arrived from a
+side input with a trigger other than the default.
 """
 
 import struct
@@ -22,7 +22,7 @@ from heronpy_compat.beam.user_state import StageState
 _StateKey = beam_fn_api_pb2.StateKey
 
 
-class SideInput:
+class StageSideInput:
     """One side input of one transform."""
 
     def __init__(self, plan: SidePlan, context: Any) -> None:
@@ -90,10 +90,10 @@ class SideInputs:
     def __init__(
         self, plans: tuple[SidePlan, ...], context: Any, saved: SavedParts, state: StageState
     ) -> None:
-        self.all = [SideInput(plan, context) for plan in plans]
+        self.all = [StageSideInput(plan, context) for plan in plans]
         self._by_source: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for at, each in enumerate(self.all):
-            for source in each.plan.sources:
+        for at, side in enumerate(self.all):
+            for source in side.plan.sources:
                 self._by_source[source].append(at)
         self._saved, self._state = saved, state
         self._rows = 0
@@ -103,7 +103,7 @@ class SideInputs:
             self.all[at].append(data)
 
     def take(self, source: tuple[str, str], data: bytes) -> bool:
-        """Add a row if its stream is a side input's."""
+        """Add a row if the stream belongs to a side input."""
         found = self._by_source.get(source)
         if found is None:
             return False
@@ -118,7 +118,7 @@ class SideInputs:
 
     @property
     def lowest(self) -> Timestamp:
-        """The watermark of all of them."""
+        """The lowest watermark of all side inputs."""
         return min(each.watermark for each in self.all)
 
     def write(self) -> None:

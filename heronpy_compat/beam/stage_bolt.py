@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from apache_beam.portability.api import metrics_pb2
@@ -15,6 +16,7 @@ from heronpy_compat.beam.groups import NEVER
 from heronpy_compat.beam.plans import (
     DATA,
     EVERYONE,
+    FINALIZES,
     REPORTS,
     WATERMARK,
     EdgePlan,
@@ -22,7 +24,7 @@ from heronpy_compat.beam.plans import (
     unpacked,
 )
 from heronpy_compat.beam.rows import Divider
-from heronpy_compat.beam.stage_task import StageTask, context_of
+from heronpy_compat.beam.stage_task import Source, StageTask, context_of
 
 
 class StageBolt(Bolt, TwoPhaseStatefulComponent):
@@ -38,15 +40,15 @@ class StageBolt(Bolt, TwoPhaseStatefulComponent):
         """Make Beam's processor of the stage; DoFns are unpickled, and `setup` called."""
         plan: StagePlan = unpacked(config)
         self.plan, self._reports = plan, config.get(REPORTS)
+        self._finalizes_at_once = config[FINALIZES]
         self._task_id = context.get_task_id()
         coders = context_of(plan).coders
         self._edges: dict[str, list[tuple[EdgePlan, Divider]]] = {}
         for edge in plan.edges:
             divider = Divider(edge, coders[edge.coder])
             self._edges.setdefault(edge.transform, []).append((edge, divider))
-        sources = [each for one in (*plan.inputs, *plan.sides) for each in one.sources]
-        writers = {
-            source: tuple(context.get_component_tasks(source[0])) for source in sources
+        writers: dict[Source, Iterable[int]] = {
+            source: tuple(context.get_component_tasks(source[0])) for source in plan.reads
         }
         self.task = StageTask(plan, self._state, writers, self._send)
         self._woken_at = NEVER
@@ -74,6 +76,8 @@ class StageBolt(Bolt, TwoPhaseStatefulComponent):
                 self.emit([DATA, slot, encoded], stream=edge.stream)
 
     def _settle(self) -> None:
+        if self._finalizes_at_once:
+            self.task.bundles.finalize()
         if self.task.advance():
             micros = self.task.output_watermark.micros
             for edge in self.plan.edges:
@@ -115,8 +119,8 @@ class StageBolt(Bolt, TwoPhaseStatefulComponent):
     def _report(self) -> None:
         if self._reports:
             infos = metrics_pb2.MonitoringInfo
-            joined = self.task.bundles.monitoring_infos.values()
-            lines = [infos.SerializeToString(each).hex().encode() for each in joined]
+            totals = self.task.bundles.metrics.infos
+            lines = [infos.SerializeToString(each).hex().encode() for each in totals]
             path = os.path.join(self._reports, f"{self.plan.name}.{self._task_id}")
             replace_whole(path, [b"\n".join(lines)], f"{path}~")
 

@@ -1,19 +1,19 @@
-"""One task of a stage: what rows, time and checkpoints do to it. Input and output are the bolt's.
+"""One task of a stage: the effects of rows, time and checkpoints. The bolt does input and output.
 
-Watermarks. Each row of a watermark is the promise of one task that writes an edge. The watermark of
-an input is the least of the promises of its writers. When the inputs' watermark rises, in this
-order: elements that waited for side inputs are processed, triggers fire, timers fire (a bundle of a
-timer may set further timers: until none is due), and the output's watermark follows. It stays
-behind all that may still be output: elements that wait, groups and timers by their output time, the
-rest of splittable DoFns by the estimate that they report.
+Watermarks. A row with a watermark is a promise of one task that writes an edge. The watermark of an
+input is the least promise of the writers. When the watermark of the inputs rises, waiting elements
+whose side inputs are ready are processed, then triggers fire, then timers, until no timer is due: a
+timer's bundle may set further timers. At last the watermark of the output rises, to the least of
+the inputs' watermark, the times of waiting elements, the output times of groups and timers, and the
+estimates that splittable DoFns report for the rest of their work.
 """
 
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from apache_beam.portability.api import beam_fn_api_pb2, beam_runner_api_pb2
 from apache_beam.coders.coder_impl import create_OutputStream
+from apache_beam.portability.api import beam_fn_api_pb2, beam_runner_api_pb2
 from apache_beam.runners import pipeline_context
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
@@ -24,11 +24,11 @@ from heronpy_compat.beam.plans import InputPlan, StagePlan
 from heronpy_compat.beam.rows import elements_of
 from heronpy_compat.beam.saved import SavedParts
 from heronpy_compat.beam.side_inputs import SideInputs
-from heronpy_compat.beam.timers import Timers
+from heronpy_compat.beam.timers import DoFnTimers
 from heronpy_compat.beam.user_state import StageState
 
 GROUP_BUNDLE_MAX = 1_000
-"""Groups of one bundle when many fire at once: outputs are sent on behind each bundle."""
+"""Groups of one bundle when many fire at once, so that memory has the output of one bundle."""
 
 Source = tuple[str, str]
 """(component, stream)"""
@@ -51,31 +51,31 @@ class StageTask:
         self._coders = context.coders
         user_state = self._user_state = StageState(self._saved)
         self._sides = SideInputs(plan.sides, context, self._saved, user_state)
-        self._timers = Timers(plan.timers, context.coders, self._saved)
+        self._timers = DoFnTimers(plan.timers, context.coders, self._saved)
         self._windowings = {
-            each.transform: context.windowing_strategies[each.windowing] for each in plan.inputs
+            read.transform: context.windowing_strategies[read.windowing] for read in plan.inputs
         }
+        grouped = [(read.transform, read.group) for read in plan.inputs if read.group is not None]
         self._groups = {
-            each.transform: Groups(
-                each.transform, context.coders[each.group.coder],
-                context.windowing_strategies[each.group.windowing], self._saved,
+            transform: Groups(
+                transform, context.coders[group.coder],
+                context.windowing_strategies[group.windowing], self._saved,
             )
-            for each in plan.inputs if each.group is not None
+            for transform, group in grouped
         }  # fmt: skip
         self._group_coders = {
-            each.transform: context.coders[each.group.coder].get_impl()
-            for each in plan.inputs if each.group is not None
-        }  # fmt: skip
-        self._input_of = {source: each for each in plan.inputs for source in each.sources}
+            transform: context.coders[group.coder].get_impl() for transform, group in grouped
+        }
+        self._input_of = {source: read for read in plan.inputs for source in read.sources}
         self._promises: dict[tuple[Source, int], int] = {
             (source, task): MIN_TIMESTAMP.micros
             for source, tasks in writers.items()
             for task in tasks
         }
-        self._held: list[tuple[str, bytes, int]] = []
+        self._waiting: list[tuple[str, bytes, int]] = []
         """(reading transform, element, its time) that waits for side inputs"""
         self._rest: list[tuple[float, str, bytes, int]] = []
-        """(when, reading transform, element, watermark) of splittable DoFns"""
+        """(when, reading transform, element, watermark): the rest of splittable DoFns"""
         self.output_watermark = MIN_TIMESTAMP
         self._restore()
         self.bundles = Bundles(plan, user_state, output)
@@ -85,8 +85,8 @@ class StageTask:
             if name == "promises":
                 known = value
                 self._promises.update({at: known[at] for at in self._promises if at in known})
-            elif name == "held":
-                self._held = value
+            elif name == "waiting":
+                self._waiting = value
             elif name == "rest":
                 self._rest = value
         self._read_promises()
@@ -94,7 +94,7 @@ class StageTask:
     # --- rows -------------------------------------------------------------------------------------
 
     def take(self, source: Source, data: bytes) -> None:
-        """Process encoded elements. What user code raises passes."""
+        """Process encoded elements; exceptions of user code pass."""
         if self._sides.take(source, data):
             self._release()
             return
@@ -103,11 +103,13 @@ class StageTask:
             self._feed(plan, data)
             return
         elements = self._group_coders[plan.transform].decode_all(data)
-        fired = self._groups[plan.transform].add(elements, self._input_watermark)
+        fired = self._groups[plan.transform].add(
+            elements, self._input_watermark, self.output_watermark
+        )
         self._feed_groups(plan, fired)
 
     def promise(self, source: Source, task: int, micros: int) -> None:
-        """A writer of an edge will write nothing earlier."""
+        """A writer of an edge writes no earlier element from here on."""
         if (source, task) in self._promises:
             self._promises[source, task] = max(micros, self._promises[source, task])
             self._read_promises()
@@ -125,8 +127,8 @@ class StageTask:
     def _feed_groups(self, plan: InputPlan, fired: Iterable[Any]) -> None:
         coder = self._coders[plan.coder].get_impl()
         stream, count = create_OutputStream(), 0
-        for each in fired:
-            coder.encode_to_stream(each, stream, True)
+        for group in fired:
+            coder.encode_to_stream(group, stream, True)
             count += 1
             if count == GROUP_BUNDLE_MAX:
                 self._feed(plan, stream.get())
@@ -146,13 +148,13 @@ class StageTask:
             if self._sides.are_ready(value.windows):
                 ready += encoded
             else:
-                self._held.append((plan.transform, encoded, value.timestamp.micros))
+                self._waiting.append((plan.transform, encoded, value.timestamp.micros))
         return bytes(ready)
 
     def _release(self) -> None:
-        held, self._held = self._held, []
+        waiting, self._waiting = self._waiting, []
         data: dict[str, bytearray] = {}
-        for transform, encoded, _ in held:
+        for transform, encoded, _ in waiting:
             data.setdefault(transform, bytearray()).extend(encoded)
         for plan in self._plan.inputs:
             if plan.transform in data:
@@ -171,18 +173,18 @@ class StageTask:
         application = delayed.application
         wait = delayed.requested_time_delay
         at = time.time() + wait.seconds + wait.nanos / 1e9
-        marks = [
+        estimates = [
             each.seconds * 1_000_000 + each.nanos // 1_000
             for each in application.output_watermarks.values()
         ]
         reader = self._plan.inputs[0].transform
-        return at, reader, application.element, min(marks, default=MIN_TIMESTAMP.micros)
+        return at, reader, application.element, min(estimates, default=MIN_TIMESTAMP.micros)
 
     # --- time -------------------------------------------------------------------------------------
 
     def advance(self) -> bool:
-        """Do what the inputs' watermark makes due; whether the output's watermark has risen."""
-        if self._held:
+        """Process everything due by the inputs' watermark; whether the output's watermark rises."""
+        if self._waiting:
             self._release()
         for plan in self._plan.inputs:
             if plan.transform in self._groups:
@@ -190,29 +192,29 @@ class StageTask:
                     TimeDomain.WATERMARK, self._input_watermark, self._input_watermark
                 )
                 self._feed_groups(plan, fired)
-        while timers := self._timers.due(True, min(self._input_watermark, self._held_hold)):
+        while timers := self._timers.due(True, min(self._input_watermark, self._earliest_waiting)):
             self._bundle({}, timers)
         before = self.output_watermark
         self.output_watermark = max(before, self._lowest_output())
-        return self.output_watermark > before
+        return bool(self.output_watermark > before)
 
     @property
-    def _held_hold(self) -> Timestamp:
-        times = [at for _, _, at in self._held]
+    def _earliest_waiting(self) -> Timestamp:
+        times = [at for _, _, at in self._waiting]
         return Timestamp(micros=min(times)) if times else MAX_TIMESTAMP
 
     def _lowest_output(self) -> Timestamp:
         rest = [mark for _, _, _, mark in self._rest]
         return min(
-            self._input_watermark, self._held_hold, self._timers.hold,
+            self._input_watermark, self._earliest_waiting, self._timers.earliest_output,
             Timestamp(micros=min(rest)) if rest else MAX_TIMESTAMP,
-            *(each.hold for each in self._groups.values()),
+            *(each.earliest_output for each in self._groups.values()),
         )  # fmt: skip
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will be output any more."""
-        return self.output_watermark >= MAX_TIMESTAMP and self.next_due == NEVER
+        """Whether the stage's work is done."""
+        return bool(self.output_watermark >= MAX_TIMESTAMP and self.next_due == NEVER)
 
     @property
     def next_due(self) -> float:
@@ -223,7 +225,7 @@ class StageTask:
         )  # fmt: skip
 
     def wake(self, now: float) -> None:
-        """Do what is due in processing time."""
+        """Process everything due in processing time."""
         here = Timestamp.of(now)
         for plan in self._plan.inputs:
             if plan.transform in self._groups:
@@ -234,28 +236,28 @@ class StageTask:
         while timers := self._timers.due(False, here):
             self._bundle({}, timers)
         rest, self._rest = self._rest, []
-        for each in rest:
-            if each[0] <= now:
-                self._bundle({each[1]: each[2]})
+        for residual in rest:
+            if residual[0] <= now:
+                self._bundle({residual[1]: residual[2]})
             else:
-                self._rest.append(each)
+                self._rest.append(residual)
 
     # --- checkpoints ------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Write what has changed into the component's state."""
+        """Write the changes into the component's state."""
         self._discard_expired()
         self._user_state.save()
         self._sides.save()
         self._timers.save()
-        for each in self._groups.values():
-            each.save()
+        for groups in self._groups.values():
+            groups.save()
         self._saved.put("task", "promises", self._promises)
-        self._saved.put("task", "held", self._held or None)
+        self._saved.put("task", "waiting", self._waiting or None)
         self._saved.put("task", "rest", self._rest or None)
 
     def _discard_expired(self) -> None:
-        """User states end with their window and its allowed lateness."""
+        """A user state ends with the allowed lateness of the window."""
         if self._input_watermark == MAX_TIMESTAMP or not self._plan.inputs:
             return
         windowing = self._windowings[self._plan.inputs[0].transform]

@@ -1,4 +1,4 @@
-"""Timers of the DoFns of a stage: set by bundles, given back to bundles when they are due."""
+"""Timers of the DoFns of a stage: set by bundles, given to later bundles when due."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -17,17 +17,15 @@ Family = tuple[str, str]
 """(transform, family)"""
 
 
-class Timers:
-    """The timers that are set, at most one for each family, key, window and tag."""
+class DoFnTimers:
+    """The pending timers, at most one for each family, key, window and tag."""
 
     def __init__(self, plans: tuple[TimerPlan, ...], coders: Any, saved: SavedParts) -> None:
         """`coders`: id -> coder."""
         self._coders = {
-            (each.transform, each.family): coders[each.coder].get_impl() for each in plans
+            (plan.transform, plan.family): coders[plan.coder].get_impl() for plan in plans
         }
-        self._by_event_time = {
-            (each.transform, each.family): each.by_event_time for each in plans
-        }
+        self._by_event_time = {(plan.transform, plan.family): plan.by_event_time for plan in plans}
         self._saved = saved
         self._set: dict[tuple[Any, ...], Any] = {}
         """(transform, family, key and window, key and window and tag) -> Beam's Timer"""
@@ -49,9 +47,9 @@ class Timers:
                         self._set[at] = timer
 
     def due(self, by_event_time: bool, now: Timestamp) -> dict[Family, bytes]:
-        """Remove and return the first due timer of each key, encoded; empty when none is left.
+        """Remove and return the first due timer of each key, encoded; empty without due timers.
 
-        A bundle for it may set timers that come before the next one of the key.
+        The bundle of a timer may set timers before the next due timer of the key.
         """
         first: dict[Any, tuple[Any, ...]] = {}
         for at, timer in self._set.items():
@@ -60,7 +58,7 @@ class Timers:
             known = first.get(at[2])
             if known is None or timer.fire_timestamp < self._set[known].fire_timestamp:
                 first[at[2]] = at
-        fired = defaultdict(create_OutputStream)
+        fired: dict[Family, Any] = defaultdict(create_OutputStream)
         order = sorted(first.values(), key=lambda at: self._set[at].fire_timestamp)
         for at in order:
             timer = self._set.pop(at)
@@ -69,11 +67,9 @@ class Timers:
         return {family: stream.get() for family, stream in fired.items()}
 
     @property
-    def hold(self) -> Timestamp:
-        """The earliest output time of timers that are set."""
-        return min(
-            (timer.hold_timestamp for timer in self._set.values()), default=MAX_TIMESTAMP
-        )
+    def earliest_output(self) -> Timestamp:
+        """The earliest output time of pending timers."""
+        return min((timer.hold_timestamp for timer in self._set.values()), default=MAX_TIMESTAMP)
 
     @property
     def next_due(self) -> float:

@@ -1,9 +1,9 @@
 """From the protocol buffers of a Beam pipeline to the plan of a topology; pure.
 
-Fusion, lifted combiners and the expansion of splittable DoFns are Beam's own
-(apache_beam.runners.portability.fn_api_runner.translations). Each buffer between two of its stages
-becomes edges. A stage with state or timers begins with the DoFn that has these, so that its
-elements are divided by key.
+Beam's own translations fuse transforms, lift combiners and expand splittable DoFns
+(apache_beam.runners.portability.fn_api_runner.translations). A buffer between two stages becomes
+edges. A stage with state or timers begins with the stateful DoFn, so that elements are divided by
+key.
 """
 
 import copy
@@ -46,11 +46,11 @@ from heronpy_compat.beam.plans import (
 )
 
 CHANNEL = "heronpy"
-"""Address of the data channel in descriptors: there is one channel, in the process."""
+"""Address of the data channel in descriptors; a process has one channel per stage."""
 IMPULSE = "impulse"
 TEST_STREAM_URN = common_urns.primitives.TEST_STREAM.urn
 NAME_LENGTH_MAX = 40
-"""Characters of a component's name that are a transform's."""
+"""Characters of a component's name."""
 _REQUIREMENTS = frozenset(
     each.urn
     for each in (
@@ -75,10 +75,11 @@ _PHASES = (
 )
 
 
-def plan_of(pipeline: Any, name: str, parallelism: int) -> PipelinePlan:
+def plan_of(pipeline: Any, name: str, parallelism: int, is_drain: bool = False) -> PipelinePlan:
     """The plan of a `beam_runner_api_pb2.Pipeline`, with `parallelism` tasks for each stage.
 
-    TopologyError that names the transform for what is not supported.
+    `is_drain`: splittable DoFns truncate their restrictions, so that unbounded ones end.
+    TopologyError naming a transform that is not supported.
     """
     validate_pipeline_graph(pipeline)
     _refuse_unsupported(pipeline)
@@ -100,8 +101,9 @@ def plan_of(pipeline: Any, name: str, parallelism: int) -> PipelinePlan:
                 TEST_STREAM_URN,
             ]
         ),
+        is_drain=is_drain,
     )
-    return _Planner(context, stages, name, parallelism).plan()
+    return _StagePlanner(context, stages, name, parallelism).plan()
 
 
 def _in_one_environment(pipeline: Any) -> Any:
@@ -114,28 +116,25 @@ def _in_one_environment(pipeline: Any) -> Any:
 
 
 def _refuse_unsupported(pipeline: Any) -> None:
+    transforms = pipeline.components.transforms.values()
     for urn in pipeline.requirements:
         if urn not in _REQUIREMENTS:
             users = [
-                each.unique_name
-                for each in pipeline.components.transforms.values()
-                if each.spec.urn in translations.PAR_DO_URNS and _requires(each, urn)
+                transform.unique_name
+                for transform in transforms
+                if transform.spec.urn in translations.PAR_DO_URNS
+                and _par_do(transform).requires_time_sorted_input
             ]
             where = f"{users[0]!r}: " if users else ""
             raise TopologyError(f"{where}heronpy's runner does not support {urn}")
-    for transform in pipeline.components.transforms.values():
+    external = common_urns.environments.EXTERNAL.urn
+    for transform in transforms:
         environment = pipeline.components.environments.get(transform.environment_id)
-        if environment is not None and environment.urn == common_urns.environments.EXTERNAL.urn:
+        if environment is not None and environment.urn == external:
             raise TopologyError(
                 f"{transform.unique_name!r}: a transform of an external environment is not"
                 " supported: only Python's transforms run here"
             )
-
-
-def _requires(transform: Any, urn: str) -> bool:
-    payload = _par_do(transform)
-    is_sorted = urn == common_urns.requirements.REQUIRES_TIME_SORTED_INPUT.urn
-    return bool(payload.requires_time_sorted_input) if is_sorted else False
 
 
 def _par_do(transform: Any) -> Any:
@@ -143,7 +142,7 @@ def _par_do(transform: Any) -> Any:
 
 
 def _test_streams_to_input(stages: Iterable[Any], context: Any) -> Iterable[Any]:
-    """A TestStream becomes one reading transform for each of its outputs."""
+    """A TestStream becomes a reading transform for each output."""
     for stage in stages:
         for transform in list(stage.transforms):
             if transform.spec.urn != TEST_STREAM_URN:
@@ -164,8 +163,8 @@ def _test_streams_to_input(stages: Iterable[Any], context: Any) -> Iterable[Any]
         yield stage
 
 
-class _Planner:
-    """The stages and their context; `plan` is called once."""
+class _StagePlanner:
+    """Stages with a context; `plan` is called once."""
 
     def __init__(self, context: Any, stages: list[Any], name: str, parallelism: int) -> None:
         self._context, self._stages, self._name = context, stages, name
@@ -183,11 +182,9 @@ class _Planner:
                     self._writers[transform.spec.payload].append((at, transform))
 
     def plan(self) -> PipelinePlan:
-        """The plan; TopologyError for a transform that is not supported."""
+        """The plan of the pipeline."""
         read = [self._inputs_of(at, stage) for at, stage in enumerate(self._stages)]
-        stages = [
-            self._stage_plan(at, stage, *read[at]) for at, stage in enumerate(self._stages)
-        ]
+        stages = [self._stage_plan(at, stage, *read[at]) for at, stage in enumerate(self._stages)]
         events = {each.unique_name: each for each in getattr(self._context, "test_streams", ())}
         sources = [
             SourcePlan(
@@ -212,7 +209,7 @@ class _Planner:
         return inputs, sides
 
     def _slots(self, stage: Any, reading: list[Any]) -> int:
-        """One task reads an impulse, or a TestStream, whose order counts."""
+        """One task reads an impulse, or the ordered events of a TestStream."""
         kinds = {each.spec.payload.split(b":", 1)[0] for each in reading}
         if stage.is_stateful() or b"group" in kinds:
             return self._parallelism
@@ -272,7 +269,7 @@ class _Planner:
         return EdgePlan(f"edge{self._edge_count}", transform, coder, mode, slots)
 
     def _coder(self, collection: str) -> str:
-        """The coder of the elements as bytes that this process can divide into elements."""
+        """The coder with which this process divides encoded elements; user classes stay bytes."""
         coder = self._context.data_channel_coders.get(collection)
         if coder is None:
             self._context.add_data_channel_coder(collection)
@@ -307,24 +304,22 @@ class _Planner:
                     )  # fmt: skip
         return tuple(timers)
 
-    def _resumes(
-        self, stage: Any, inputs: list[InputPlan], timers: tuple[TimerPlan, ...]
-    ) -> bool:
+    def _resumes(self, stage: Any, inputs: list[InputPlan], timers: tuple[TimerPlan, ...]) -> bool:
         strategies = self._components.windowing_strategies
         waits = any(
-            each.group and b"processing_time" in _field_names(strategies[each.group.windowing])
-            for each in inputs
+            read.group and b"processing_time" in _field_names(strategies[read.group.windowing])
+            for read in inputs
         )
         return (
             waits
-            or any(not each.by_event_time for each in timers)
+            or any(not timer.by_event_time for timer in timers)
             or any(map(_is_part_of_sdf, stage.transforms))
         )
 
     def _descriptor(self, at: int, stage: Any) -> bytes:
         transforms = {}
-        for transform in stage.transforms:
-            transform = copy.deepcopy(transform)
+        for original in stage.transforms:
+            transform = copy.deepcopy(original)
             is_input = transform.spec.urn == bundle_processor.DATA_INPUT_URN
             if is_input or transform.spec.urn == bundle_processor.DATA_OUTPUT_URN:
                 (collection,) = (transform.outputs if is_input else transform.inputs).values()
@@ -361,7 +356,7 @@ class _Planner:
 
 
 def _event(event: Any, element: Any, outputs: dict[str, Any]) -> EventPlan:
-    """An event of the payload, whose times are in milliseconds."""
+    """An event of the payload, in which times are milliseconds."""
     kind = event.WhichOneof("event")
     if kind == "processing_time_event":
         return EventPlan("", advance_secs=event.processing_time_event.advance_duration / 1_000)
@@ -370,10 +365,10 @@ def _event(event: Any, element: Any, outputs: dict[str, Any]) -> EventPlan:
     if kind == "watermark_event":
         return EventPlan(tag, watermark_micros=given.new_watermark * 1_000)
     stream = create_OutputStream()
-    for each in given.elements:
+    for timed in given.elements:
         value = WindowedValue(
-            element.decode(each.encoded_element),
-            Timestamp(micros=each.timestamp * 1_000), (GlobalWindow(),),
+            element.decode(timed.encoded_element),
+            Timestamp(micros=timed.timestamp * 1_000), (GlobalWindow(),),
         )  # fmt: skip
         outputs[tag].get_impl().encode_to_stream(value, stream, True)
     return EventPlan(tag, stream.get())
@@ -381,13 +376,12 @@ def _event(event: Any, element: Any, outputs: dict[str, Any]) -> EventPlan:
 
 def _is_part_of_sdf(transform: Any) -> bool:
     return bool(
-        transform.spec.urn
-        == common_urns.sdf_components.PROCESS_SIZED_ELEMENTS_AND_RESTRICTIONS.urn
+        transform.spec.urn == common_urns.sdf_components.PROCESS_SIZED_ELEMENTS_AND_RESTRICTIONS.urn
     )
 
 
 def _field_names(strategy: Any) -> bytes:
-    """The text of a trigger: which kinds of trigger it is made of."""
+    """The text of a trigger, with the kinds of all parts."""
     return str(strategy.trigger).encode()
 
 
@@ -402,4 +396,6 @@ def _component_name(at: int, stage: Any) -> str:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[-NAME_LENGTH_MAX:].strip("-")
+    """The beginning of a transform's name, without parentheses, as a component's name."""
+    bare = re.sub(r"\([^()]*(\([^()]*\)[^()]*)*\)", "", name)
+    return re.sub(r"[^A-Za-z0-9]+", "-", bare).strip("-")[:NAME_LENGTH_MAX].strip("-")

@@ -1,7 +1,7 @@
-"""User states and side inputs of a stage: what a bundle reads and writes by Beam's state protocol.
+"""User states and side inputs of a stage, which a bundle reads and writes by Beam's state protocol.
 
-The protocol is that of Beam's own StateServicer, in this process. User states are saved by their
-keys; side inputs are saved as the rows that they were made of (side_inputs.py).
+Beam's own StateServicer serves the protocol in this process. User states are saved by key; side
+inputs are saved as received rows (side_inputs.py).
 """
 
 from collections import defaultdict
@@ -15,14 +15,14 @@ from heronpy_compat.beam.saved import SavedParts
 PART, ORDERED = "user", "ordered"
 
 
-class StageState(StateServicer):  # type: ignore[misc]
+class StageState(StateServicer):
     """The StateHandler of one task."""
 
     def __init__(self, saved: SavedParts) -> None:
         super().__init__()
         self._saved = saved
         self._changed: set[bytes] = set()
-        """Serialized keys; those of ordered lists without their range."""
+        """Serialized keys; keys of ordered lists have no range."""
         for key, values in saved.restored(PART):
             self._state[key] = values
         for key, entries in saved.restored(ORDERED):
@@ -39,11 +39,11 @@ class StageState(StateServicer):  # type: ignore[misc]
         return super().clear(state_key)
 
     def replace(self, state_key: Any, values: list[bytes]) -> None:
-        """Set what a side input has in a window."""
+        """Set the values of a side input in a window."""
         self._state[self._to_key(state_key)] = values
 
     def discard(self, state_key: bytes) -> None:
-        """Remove a user state whose window has expired."""
+        """Remove a user state after the expiry of the window."""
         self._state.pop(state_key, None)
         self._changed.add(state_key)
 

@@ -30,6 +30,7 @@ from heron_engine.scheduler.container.control_groups import (
     check_limits,
     group_access,
 )
+from heron_engine.scheduler.container.heavy_modules import import_heavy
 from heron_engine.scheduler.container.rehearsal import rehearse
 from heron_engine.scheduler.container.run_mark import RunMark, begin_states
 from heron_engine.scheduler.container.shutdown_timeouts import (
@@ -96,6 +97,7 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
         return ExitCode.TOPOLOGY_FAILED
     if spec.container != MASTER_CONTAINER:
         rehearse()
+        import_heavy(spec.topology)
     _compute_lookups(spec)
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
