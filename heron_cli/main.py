@@ -114,6 +114,10 @@ COMMANDS = {
         "heron_cli.commands.chaos",
         "Kill, stop and slow down processes of a topology, and see it recover.",
     ),
+    "replay": (
+        "heron_cli.commands.replay",
+        "Run a recorded failure of an instance again, with the same or with corrected code.",
+    ),
     "remove_logs": (
         "heron_cli.commands.remove_logs",
         "Remove the logs of an ended topology.",

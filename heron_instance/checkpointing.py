@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from heron_core.algorithms.covered_counts import numbers_of
 from heron_core.errors import HeronError, StateError
+from heron_core.flight_records import RecordKind
 from heron_core.plans import PackingPlan, Restore
 from heron_core.state.divided_input import InputDivider, PreviousInput
 from heron_core.state.file_snapshot import DeferredSnapshot, StateBytes, as_bytes
@@ -236,6 +237,8 @@ class Checkpointing:
         if isinstance(driver, SpoutDriver):
             driver.begin_checkpoint(checkpoint)
         driver.flush()
+        if driver.recorder is not None and (state := self._states.of(checkpoint)) is not None:
+            driver.recorder.saved(checkpoint, state)
         self._newest = SavedExchange(checkpoint, driver.exchanged(), bool(saved.messages))
         if self._readers:
             host.send([passed_on(barrier, driver.outbox.epoch, host.identity.task, 0)])
@@ -285,6 +288,8 @@ class Checkpointing:
             return
         self._settled.completed(checkpoint)
         driver = self._host.driver
+        if driver.recorder is not None:
+            driver.recorder.step(RecordKind.COMPLETED, number=checkpoint)
         if isinstance(driver, SpoutDriver):
             behind = [each for each in abandoning if each in self._readers]
             driver.checkpoint_completed(checkpoint, behind)
@@ -407,6 +412,7 @@ class Checkpointing:
         self._newest = None
         if self.is_waiting:
             host.recreate(saved)
+            self._note_begin(checkpoint, saved)
             self.is_waiting = self._is_fresh = False
             self.warn_of_spout()
             return
@@ -421,10 +427,16 @@ class Checkpointing:
         self._call_component(host.instance.adapter.pre_restore, checkpoint)
         host.close_component()
         host.recreate(saved)
+        self._note_begin(checkpoint, saved)
         if isinstance(host.driver, BoltDriver):  # tuples abandoned since then are replayed
             settled = self._settled.restore(checkpoint)
             host.driver.take_back(settled.history)
             host.instance.context.restore_totals(settled.counted)
+
+    def _note_begin(self, checkpoint: int, saved: bytes | None) -> None:
+        recorder = self._host.driver.recorder
+        if recorder is not None:
+            recorder.began(checkpoint, saved)
 
     def _call_component(self, call: Callable[[str], Any], checkpoint: int) -> None:
         try:

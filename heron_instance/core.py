@@ -115,6 +115,7 @@ class InstanceCore:
         self.instance = first(topology, packing, identity.task, environment)
         self._checkpointing = self._made_checkpointing()
         self.driver = self._prepared()
+        environment.note_begin()
         self.saving = made_saving(self, environment.newest_state, self._clock())
         self.transfer = made_transfer(self, environment)
         self.queries = StateQueries(self, environment.call_soon, self._clock)
@@ -250,8 +251,7 @@ class InstanceCore:
         """The next step, after work that takes precedence."""
         if not self._first:
             return last
-        out = (*self._first, *last)
-        self._first.clear()
+        out, self._first = (*self._first, *last), []
         return out
 
     def _wait(self, secs: float, for_input: bool = True) -> Out:

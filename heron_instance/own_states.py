@@ -33,6 +33,10 @@ class OwnStates:
         """A state was saved."""
         self._by_checkpoint[checkpoint] = state
 
+    def of(self, checkpoint: int) -> StateBytes | None:
+        """The state that the process has taken for a checkpoint; None without one."""
+        return self._by_checkpoint.get(checkpoint)
+
     def completed(self, checkpoint: int) -> bool:
         """Older states are obsolete, unless the checkpoint is unreadable elsewhere; False if
         known before, or not saved by the process."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Set
 from typing import Protocol
 
 from heron_core.errors import HeronError
+from heron_core.flight_records import RecordKind
 from heron_core.state.file_snapshot import StateBytes
 from heron_instance.events import Instruction, SaveState
 from heron_instance.input.driver import ComponentDriver
@@ -96,10 +97,13 @@ class PeriodicSaving:
         instance, number = self._host.instance, self.next_number()
         try:
             instance.adapter.pre_save(str(number))
-            return number, instance.state.deferred_snapshot()
+            state = instance.state.deferred_snapshot()
         except Exception:
             self._host.driver.user_error("saving the state")
             return None
+        if self._host.driver.recorder is not None:
+            self._host.driver.recorder.saved(number, state)
+        return number, state
 
     def last(self) -> tuple[int, StateBytes] | None:
         """At a graceful end: the state for the successor; None if the previous saved state is to be
@@ -127,6 +131,8 @@ class PeriodicSaving:
         try:
             if failure:
                 raise HeronError(failure)
+            if driver.recorder is not None:
+                driver.recorder.step(RecordKind.COMPLETED, number=number)
             self._host.instance.adapter.post_save(str(number))
         except HeronError as error:
             driver.record_error(f"its state {number} is not saved", str(error))

@@ -42,6 +42,7 @@ from heron_instance.events import (
     Turn,
     Wait,
 )
+from heron_instance.recording_files import RecordedTask, RecordingFiles, made_recording
 from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.factory import incarnation_number
 from heron_instance.saving_thread import SavingThread
@@ -85,6 +86,8 @@ class InstanceArguments(Struct, frozen=True):
     """Whether the store was unavailable at the start of the run, and so has no record."""
     awaits_run: bool = False
     """The topology master's container says there that the run has begun, perhaps in a moment."""
+    recordings: str = ""
+    """Folder of the flight recorder's files."""
 
     def after(self, predecessor: str) -> "InstanceArguments":
         """Those of an instance's next process; `predecessor` says how the one before has ended,
@@ -137,6 +140,7 @@ class InstanceServer:
         self._records: StoredRunRecords | None = None
         self._open_states(topology, arguments)
         try:
+            self._recording = _recording(topology, packing, arguments, link.predecessor)
             self._core = self._made_core(topology, packing, who)
         except BaseException as error:
             _tell_of_failure(control, _failure(who, error, link.outlook))
@@ -207,10 +211,12 @@ class InstanceServer:
         self, topology: TopologySpec, packing: PackingPlan, who: Identity
     ) -> InstanceCore:
         component = packing.instances[who.task].component
+        recorder = None if self._recording is None else self._recording.recorder
+        send = lambda messages: self._data.send(merge(messages))  # noqa: E731
         environment = InstanceEnvironment(
             time.monotonic,
             random.Random(),
-            lambda messages: self._data.send(merge(messages)),
+            send if recorder is None else recorder.sending(send),
             self._admit,
             log.getChild(component),
             self._call_soon,
@@ -224,6 +230,7 @@ class InstanceServer:
             incarnation=self._incarnation,
             run_store=self._records,
             poll=self._poll,
+            recorder=recorder,
         )
         return InstanceCore(topology, packing, who, environment, self._shared)
 
@@ -240,6 +247,8 @@ class InstanceServer:
             self._core.driver.flush()
             if self._copies is not None:
                 self._copies.remove()
+            if self._recording is not None and (left := self._recording.end()):
+                log.warning("%s", left)
         finally:
             # Output sent and counted leaves the process, however it ends.
             if self._questions is not None:
@@ -405,6 +414,17 @@ def _listening(path: str, task: int) -> QuestionListener | None:
     except OSError as error:
         log.warning("live queries go by way of the stream manager: %s: %s", path, error)
         return None
+
+
+def _recording(
+    topology: TopologySpec, packing: PackingPlan, arguments: InstanceArguments, predecessor: str
+) -> RecordingFiles | None:
+    """The flight recorder, if there is to be one."""
+    task = RecordedTask(topology, packing, arguments.task, arguments.run, arguments.recordings)
+    recording = made_recording(task, predecessor)
+    if recording is not None and recording.warning:
+        log.warning("%s", recording.warning)
+    return recording
 
 
 def _tell_of_failure(control: ControlChannel, failure: messages.InstanceFailed) -> None:

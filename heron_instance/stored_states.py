@@ -135,6 +135,8 @@ class NewestState:
         self.latest = 0
         """The highest number of a state, including numbers still available to an earlier
         process."""
+        self.loaded: tuple[int, bytes | None] = 0, None
+        """Number and state that `load` has returned."""
         self.reported: Callable[[int, str], None]
         """Called from any thread with the number of a saved state, or the reason of a failed
         save."""
@@ -158,10 +160,13 @@ class NewestState:
         failure: CheckpointStoreError | None = None
         for number in reversed(numbers):
             try:
-                return store.checkpoint(self._folder, number).check(self._task)
+                state = store.checkpoint(self._folder, number).check(self._task)
             except CheckpointStoreError as error:
                 log.warning("its newest state is not usable: %s", error)
                 failure = failure or error
+            else:
+                self.loaded = number, state
+                return state
         if failure is not None:
             raise failure
         return None

@@ -100,7 +100,9 @@ class TesterInstance:
         task: int,
         incarnation: int,
         rng: Random,
+        first_state: bytes | None = None,
     ) -> None:
+        """`first_state`: with which it begins, in a replay."""
         self.shared = shared
         self.task = task
         self.incarnation = incarnation
@@ -131,6 +133,7 @@ class TesterInstance:
             load_state=callbacks.load if self.takes_checkpoints else None,
             fails_at_once=True,
             run_store=shared.run_store,
+            first_state=first_state,
         )
         self.core = self._made_core(environment)
         self._attach()

@@ -249,6 +249,25 @@ ENDED_VISIBLE_HOURS = OBSERVATION.add(Key(
     "interfaces and the metrics, on each machine that has its state store; 0: not at all",
     why="a failure in the night is seen in the morning",
 ))
+FLIGHT_RECORDER = OBSERVATION.add(Key(
+    "topology.flight.recorder", r.switch(v.OFF, v.DEMAND, v.FAILURE), v.OFF,
+    "keep the newest input of each instance, for `heronpy replay`: `demand` (written out by"
+    " `heronpy record`), `failure` (also when user code raises or the process is killed), `off`",
+    owner=Owner.COMPONENT, on_spark=False, see="REPLAY.md",
+    why="the files have the tuples' values, and each message is copied once",
+))
+FLIGHT_RECORDER_MIB = OBSERVATION.add(Key(
+    "topology.flight.recorder.mib", r.whole_to(1, v.RECORDER_MIB_MAX), 16,
+    "MiB of input and output that each instance keeps, in a mapped file beside its log",
+    owner=Owner.COMPONENT, on_spark=False, see="REPLAY.md",
+    why="seconds of a busy bolt; all since the newest checkpoint has to fit for an exact replay",
+))
+FLIGHT_RECORDER_INCIDENTS = OBSERVATION.add(Key(
+    "topology.flight.recorder.incidents", r.whole_to(1, v.INCIDENTS_MAX), 5,
+    "number of incidents' files that stay for each instance; the oldest is removed first",
+    owner=Owner.COMPONENT, on_spark=False, see="REPLAY.md",
+    why="each is as large as the ring and the state",
+))
 TRACE_SAMPLE = OBSERVATION.add(Key(
     "topology.trace.sample", r.whole(0), 0,
     "one in this many tuples of a spout is traced, to OpenTelemetry",

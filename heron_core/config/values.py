@@ -45,6 +45,12 @@ MEMORY = "memory"
 ROCKSDB = "rocksdb"
 
 OFF = "off"
+DEMAND = "demand"
+FAILURE = "failure"
+RECORDER_MIB_MAX = 4096
+"""Of a flight recorder: a larger ring is a disk's work at each restart."""
+INCIDENTS_MAX = 1000
+"""Of an instance: a folder of more is no use to people."""
 LOG_LEVELS = {
     OFF: None,
     "debug": 10,

@@ -10,13 +10,14 @@ from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.dead_letters import REPLAYED
 from heron_core.errors import ProtocolError
+from heron_core.flight_records import RecordKind
 from heron_core.hot_rows import CLOCK_EVERY, SLOW_SECS
 from heron_core.instance_report import InstanceReport
 from heron_core.native import row_keys
 from heron_core.plans import PackingPlan
 from heron_core.state.in_flight_table import Item
 from heron_core.topology import TopologySpec
-from heron_core.wire.batch import Batch, decode_batch, roots_of
+from heron_core.wire.batch import Batch, decode_batch
 from heron_core.wire.frames import FrameKind, Frames, Header, header_of
 from heron_core.wire.packets import check_watermark, watermark_of
 from heron_instance.emit.collector import BoltCollector
@@ -74,8 +75,6 @@ class BoltDriver(JoinedCalls):
         """When what has been emitted since the last flush has waited long enough."""
         self._is_slow_tick_reported = False
         self._finished = False
-        self._misrouted_since = 0
-        """The `keys_since` of the newest update that tuples were on their way in."""
         self._busy = False
         """In the middle of a batch: `executed` will grow, however long user code takes."""
         self._busy_since = 0.0
@@ -173,18 +172,24 @@ class BoltDriver(JoinedCalls):
             self._misrouted(head, frames, first)
             return None
         left = self._cursor_left(frames, first)
-        cursor = left if first else self._cursor(head, batch, frames)
+        started = self.clock()
+        cursor = left if first else self._cursor(head, batch, frames, started)
         try:
             values = self._values(head, batch) if cursor is None else []
         except ProtocolError:
             raise
         except Exception:
+            if self.recorder is not None:
+                self.recorder.inputs([frames], first, started)
             if self.undoes:
                 self._raise("unpacking the values of a batch")
             self.user_error("unpacking the values of a batch")
             self._fail_all_of(head, frames, first)
             return None
-        started = self.clock()
+        if cursor is None:
+            started = self.clock()
+        if self.recorder is not None:
+            self.recorder.inputs([frames], first, started)
         self._begin_calls(started)
         self._messages += 1
         if cursor is not None:
@@ -205,6 +210,8 @@ class BoltDriver(JoinedCalls):
             return
         check_watermark(head, frames)
         if head.epoch >= self.fence:
+            if self.recorder is not None:
+                self.recorder.inputs([frames], 0, self.clock())
             self._take_watermark(head.source, watermark_of(frames))
 
     def _take_watermark(self, source: int, watermark_ms: int) -> None:
@@ -238,33 +245,6 @@ class BoltDriver(JoinedCalls):
         is_news = self.watermarks.is_news(lowest) and self._is_idle()
         if is_news and self._end_of_input.may_pass(lowest, self._keeps_tuples):
             self.watermarks.send(lowest)
-
-    def _misrouted(self, head: Header, frames: Frames, first: int) -> None:
-        """Keys were moved by an update while the tuples were in transit: the task's state lacks
-        them. The tuples fail and are replayed to the right task, or are lost if untracked; both
-        are counted."""
-        self.metrics.fenced += 1
-        self._fail_all_of(head, frames, first)
-        if self._misrouted_since < self.keys_since:
-            self._misrouted_since = self.keys_since
-            what = "fail and come again" if self.options.tracked else "are lost"
-            self.report(
-                f"tuples that were on their way while an update has moved keys {what}: see failed"
-                " in `heronpy stats`"
-            )
-
-    def _fail_all_of(self, head: Header, frames: Frames, first: int) -> None:
-        """The tuples of a message from `first` on fail without a call of user code."""
-        left = head.items - first
-        self.metrics.executed += left
-        self.collector.failed += left
-        if not roots_of(head, frames):
-            self.collector.failed_for_good += left
-        self._fail_batch(head, frames)
-
-    def _fail_batch(self, head: Header, frames: Frames) -> None:
-        """Nothing of a batch is processed: its roots fail now, not after the message timeout."""
-        self.outbox.fails.extend(roots_of(head, frames))
 
     def _run_batch(
         self, head: Header, batch: Batch, values: list[Any], started: float, first: int
@@ -383,6 +363,8 @@ class BoltDriver(JoinedCalls):
 
     def run_tick(self, now: float) -> None:
         """Give the bolt a tick, due or not."""
+        if self.recorder is not None:
+            self.recorder.step(RecordKind.TICK, now)
         self.metrics.ticks += 1
         started = self.clock()
         try:
@@ -406,6 +388,8 @@ class BoltDriver(JoinedCalls):
         if self._finished:
             return
         self._finished = True
+        if self.recorder is not None:
+            self.recorder.step(RecordKind.FINISH)
         self.stop_ticks()
         if self.source_watermarks.lowest_ms < END_OF_TIME:  # the last ones may be lost, or late
             self._tell_component(END_OF_TIME)

@@ -13,10 +13,10 @@ from heron_core.native import COMPILED, HOT_PATH, RowCursor
 from heron_core.wire.batch import COLUMNS, Batch
 from heron_core.wire.frames import Frames, Header
 from heron_core.wire.values import is_standard
-from heron_instance.input.failed_calls import FailedCalls
 from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.key_samples import PlainRows
 from heron_instance.input.tuples import EngineTuple
+from heron_instance.input.unrun_messages import UnrunMessages
 
 PROCESS_SAMPLE_SECS = 0.001
 """Between two messages of the sample of process latencies: of many small ones not each."""
@@ -24,7 +24,7 @@ EVERY_MESSAGE_TIMED = 16
 """One message in 16 has its first tuples timed, for the percentiles."""
 
 
-class CursorCalls(FailedCalls):
+class CursorCalls(UnrunMessages):
     """Tuples of a message through user code without a list of them."""
 
     uses_cursors = HOT_PATH == COMPILED
@@ -46,14 +46,15 @@ class CursorCalls(FailedCalls):
         """See BoltDriver."""
         raise NotImplementedError
 
-    def _cursor(self, head: Header, batch: Batch, frames: Frames) -> RowCursor | None:
+    def _cursor(
+        self, head: Header, batch: Batch, frames: Frames, started: float
+    ) -> RowCursor | None:
         """Factory of a message's tuples; None for messages on the list path."""
         if not self.uses_cursors or self._takes_batches or not is_standard(self.decode):
             return None
         if batch.streams is not None or batch.extras is not None or head.flags & COLUMNS:
             return None
         component, streams = self._source_of(head)
-        started = self.clock()
         if component == REPLAYED:
             return None
         stream, maker = streams[head.stream], self._values_maker

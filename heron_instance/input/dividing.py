@@ -71,6 +71,8 @@ class DividingCalls(UndoableCalls):
         Heron's policy the process ends and is restarted; where effects can be undone, they are
         undone instead."""
         tup = rows[row]
+        if self.recorder is not None:
+            self.recorder.failing = tup.values
         where = f"process of a tuple from {tup.component}.{tup.stream}"
         if self.undoes:
             self._raise(where, row)

@@ -12,7 +12,7 @@ The main thread calls it. The control thread uses `plan_changed`, `counts` and `
 import math
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from heron_api.user_errors import users_traceback
 from heron_core.errors import ComponentError, ProtocolError, TopologyStopped
@@ -27,6 +27,9 @@ from heron_instance.emit.watermarks import WatermarkOutput
 from heron_instance.input.waiting_input import WaitingInput
 from heron_instance.options import InstanceOptions
 from heron_instance.runtime.metrics import Metrics
+
+if TYPE_CHECKING:
+    from heron_instance.flight_recorder import FlightRecorder
 
 Clock = Callable[[], float]
 Exchanged = tuple[int, int, int]
@@ -102,6 +105,8 @@ class ComponentDriver:
         self.keys_since = 0
         """For a stateful bolt: batches of earlier epochs were routed by keys that may have
         moved."""
+        self.recorder: FlightRecorder | None = None
+        """Takes down what the driver does; None without `topology.flight.recorder`."""
 
     def poll_by(self, poll: Callable[[], None]) -> None:
         """Call this between two tuples, every POLL_SECS."""
@@ -211,6 +216,10 @@ class ComponentDriver:
     def fail_all(self) -> None:
         """The stream manager lost its trees: fail what is pending. Only a spout has any."""
 
+    def known_watermarks(self) -> list[tuple[int, int]]:
+        """Task and watermark of each source that has told of one; of a bolt alone."""
+        return []
+
     def flush(self) -> None:
         """No more input for now: send the buffers and the watermark."""
         self.outbox.flush()
@@ -256,8 +265,12 @@ class ComponentDriver:
         """Report the exception being handled as the user code's; its text goes to the log, but
         not more often than ERRORS_LOGGED_PER_SEC: a poisoned stream must not fill the disk."""
         error = sys.exc_info()[1]
-        if error is not None:
-            self.record_error(f"{where} raised", users_traceback(error, self.options.debug))
+        if error is None:
+            return
+        text = users_traceback(error, self.options.debug)
+        if self.recorder is not None and (line := self.recorder.failed(where, error)):
+            text = f"{line}\n{text}"
+        self.record_error(f"{where} raised", text)
 
     def user_raised(self, where: str) -> None:
         """Like `user_error` for a call without a tuple; the component decides the consequence."""

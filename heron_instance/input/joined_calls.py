@@ -94,6 +94,8 @@ class JoinedCalls(CursorCalls):
     ) -> None:
         executed, acks_before = self.metrics.executed, self.outbox.acks_counted
         is_tracked, now = _begins_tracked(waiting.messages[0]), started
+        if self.recorder is not None:
+            self.recorder.inputs(waiting.several(len(joined)), 0, started)
         self._begin_calls(started)
         for cursor, component, stream in joined:
             frames, _, _ = waiting.take()

@@ -7,6 +7,7 @@ from typing import Any
 from heron_core.algorithms.clock_state import ClockState, clock_state
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 from heron_core.errors import ProtocolError
+from heron_core.flight_records import RecordKind
 from heron_core.hot_rows import CLOCK_EVERY, SLOW_SECS
 from heron_core.instance_report import InstanceReport
 from heron_core.plans import PackingPlan
@@ -110,6 +111,8 @@ class SpoutDriver(ComponentDriver):
         if active == self.active:
             return
         self.active = active
+        if self.recorder is not None:
+            self.recorder.step(RecordKind.ACTIVE, number=int(active))
         if self.component.wants_acks:
             self._ack = self.component.ack
         name = "activate" if active else "deactivate"
@@ -130,10 +133,8 @@ class SpoutDriver(ComponentDriver):
         went_on = self._has_gone_on()
         emitted, calls, step = True, 0, self._step
         while emitted and now < until and not self.finished and len(pending) < most:
-            turn_calls, emitted = self._some_calls(min(step, most - len(pending)))
+            turn_calls, emitted = self.some_calls(min(step, most - len(pending)), now)
             calls += turn_calls
-            if collector.done_at_once:
-                self._ack_at_once()
             before, now = now, clock()
             step = 1 if now - before > SLOW_SECS else CLOCK_EVERY
         self._step = step
@@ -153,9 +154,7 @@ class SpoutDriver(ComponentDriver):
     def call_once(self) -> bool:
         """One call of next_tuple with the work of a turn; whether it emitted."""
         started = self.clock()
-        calls, emitted = self._some_calls(1)
-        if self.collector.done_at_once:
-            self._ack_at_once()
+        calls, emitted = self.some_calls(1, started)
         self._end_turn(calls, started, self.clock())
         self.send_watermark()
         return emitted
@@ -170,8 +169,17 @@ class SpoutDriver(ComponentDriver):
             self.poll_at = now + POLL_SECS
             self.poll()
 
-    def _some_calls(self, most: int) -> tuple[int, bool]:
-        """Up to `most` calls of next_tuple, ended by a call without output; (calls, emitted)."""
+    def some_calls(self, most: int, now: float) -> tuple[int, bool]:
+        """Up to `most` calls of next_tuple, ended by a call without output, and the acks of what
+        has no tree; (calls, emitted)."""
+        if self.recorder is not None:
+            self.recorder.calls(most, now)
+        made = self._calls(most)
+        if self.collector.done_at_once:
+            self._ack_at_once()
+        return made
+
+    def _calls(self, most: int) -> tuple[int, bool]:
         outbox, next_tuple = self.outbox, self.component.next_tuple
         for call in range(1, most + 1):
             room, flushes = outbox.room, outbox.flushes
@@ -259,6 +267,8 @@ class SpoutDriver(ComponentDriver):
         """What became of roots: call ack or fail for each tuple id once."""
         head = header_of(frames)
         roots = decode_roots(head, frames)
+        if self.recorder is not None:
+            self.recorder.results(frames)
         if head.kind == FrameKind.ACKED:
             self._acked(roots)
         elif head.kind in (FrameKind.FAILED, FrameKind.EXPIRED):

@@ -173,10 +173,12 @@ class TracedBoltDriver(BoltDriver):
         """See ComponentDriver."""
         return self._tracer.take()
 
-    def _cursor(self, head: Header, batch: Batch, frames: Frames) -> RowCursor | None:
+    def _cursor(
+        self, head: Header, batch: Batch, frames: Frames, started: float
+    ) -> RowCursor | None:
         if self._tracer.roots_of(batch):
             return None
-        return super()._cursor(head, batch, frames)
+        return super()._cursor(head, batch, frames, started)
 
     def _run_batch(
         self, head: Header, batch: Batch, values: list[Any], started: float, first: int

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ProtocolError
+from heron_core.flight_records import RecordKind
 from heron_core.instance_report import HISTORY
 from heron_core.wire.batch import Batch, decode_batch
 from heron_core.wire.frames import Frames, Header, header_of
@@ -102,6 +103,8 @@ class UndoableCalls(RowMaker):
         head = header_of(frames)
         batch = decode_batch(head, frames)
         started = self.clock()
+        if self.recorder is not None:
+            self.recorder.inputs([frames], first, started)
         try:
             values = self._values(head, batch)
         except ProtocolError:
@@ -151,6 +154,8 @@ class UndoableCalls(RowMaker):
         count as failed for good. Returns how many they are."""
         head, letters = header_of(frames), self.collector.letters
         items = (head.items if last is None else last) - first
+        if self.recorder is not None:
+            self.recorder.step(RecordKind.SKIPPED, number=items)
         self.metrics.executed += items
         self.collector.failed += items
         self.collector.failed_for_good += items
@@ -243,6 +248,10 @@ class UndoableCalls(RowMaker):
         self._ticks, self._flushes_seen = before._ticks, -1
         self._finished = before._finished
         self.is_trying, self.undoes = before.is_trying, before.undoes
+
+    def known_watermarks(self) -> list[tuple[int, int]]:
+        """See ComponentDriver."""
+        return list(self.source_watermarks.known())
 
     def tell_again(self, watermarks: SourceWatermarks) -> None:
         """The component is another object: it hears what its sources have said so far."""

@@ -16,6 +16,7 @@ from heron_core.topology import ComponentSpec
 from heron_core.wire.messages import FromInstance
 from heron_frontends.adapters.construct import construct
 from heron_instance.emit.output_buffers import Admit, MaySend, Send
+from heron_instance.flight_recorder import FlightRecorder
 
 Clock = Callable[[], float]
 CallSoon = Callable[[Callable[[], None]], None]
@@ -53,6 +54,8 @@ class NewestStateStore(Protocol):
 
     latest: int
     """The highest number of a saved state, after `load`."""
+    loaded: tuple[int, bytes | None]
+    """Number and state that `load` has returned; 0 and None without one."""
 
     def load(self) -> bytes | None:
         """The newest state, for a replacement process; None without one. HeronError if
@@ -98,6 +101,8 @@ class InstanceEnvironment(Struct, frozen=True):
     report: Callable[[FromInstance], None] = _reported_to_nobody
     """Sends a control message, in the main thread."""
 
+    first_state: bytes | None = None
+    """With which the first object begins, in a replay."""
     newest_state: NewestStateStore | None = None
     """Saved states under at-least-once delivery."""
     load_moved: Callable[[int, int], bytes] | None = None
@@ -110,6 +115,8 @@ class InstanceEnvironment(Struct, frozen=True):
     """Where components keep records of the run; None where processes do not replace each other."""
     wall_ms: Callable[[], int] = _wall_ms
     """Current time, in ms since 1970, for display."""
+    recorder: FlightRecorder | None = None
+    """Takes down what the instance does; None without `topology.flight.recorder`."""
     component_logger: logging.Logger | None = None
     """The user's `self.logger`; None: `logger`."""
 
@@ -117,6 +124,12 @@ class InstanceEnvironment(Struct, frozen=True):
     def is_direct(self) -> bool:
         """Whether user code calls the collector directly."""
         return self.wrap is _identity
+
+    def note_begin(self) -> None:
+        """The component is made, unless it waits for its state: for the flight recorder."""
+        if self.recorder is not None and not self.waits_for_state:
+            newest = self.newest_state
+            self.recorder.began(*((0, None) if newest is None else newest.loaded))
 
     def later(self, secs: float, function: Callable[[], None]) -> None:
         """Have `function` called in the main thread in `secs` seconds."""

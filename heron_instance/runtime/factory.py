@@ -176,11 +176,15 @@ def build(
 
     `saved`: the state to begin with. What the user's `initialize` raises passes through.
     """
+    saved = environment.first_state if saved is None else saved
     setting = replace(_setting(topology, packing, task, environment), is_restored=bool(saved))
     if saved is not None:
         setting.state.restore(saved)
         setting = replace(setting, takes_newest=False)
-    return (_spout if setting.spec.is_spout else _bolt)(setting)
+    ready = (_spout if setting.spec.is_spout else _bolt)(setting)
+    if environment.recorder is not None:
+        environment.recorder.attach(ready.driver)
+    return ready
 
 
 def waiting(
@@ -206,6 +210,8 @@ def waiting(
                             environment.logger.error, collector, decode, topology, packing, None,
                             Metrics(), None)  # fmt: skip
     setting.state.close()
+    if environment.recorder is not None:
+        environment.recorder.attach(driver)
     return ReadyInstance(
         driver, nothing, setting.context, None, setting.state, setting.samples(decode)
     )

@@ -280,6 +280,7 @@ def _instance_spec(
         spec.keys.states_key,
         begins_run=spec.mark is RunMark.OWED,
         awaits_run=spec.mark is RunMark.AWAITED,
+        recordings=os.path.join(spec.logs, heron_instance.recording_files.FOLDER),
     )
 
     path = _log_file(spec, label)

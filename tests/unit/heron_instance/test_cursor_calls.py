@@ -102,7 +102,7 @@ def cursor_of(made: Made, body: bytes) -> Any:
     """What makes the two tuples of a message; None for lists."""
     frames = batch([0], [1], body=body)
     head = header_of(frames)
-    return made.core._cursor(head, decode_batch(head, frames), frames)
+    return made.core._cursor(head, decode_batch(head, frames), frames, 0.0)
 
 
 @given(given_messages=messages)
@@ -152,7 +152,7 @@ def test_a_message_whose_keys_are_sampled_has_a_cursor_however_long_it_is() -> N
     made.core._key_samples.due = 0.0
     frames = batch(*([at] for at in range(1000)))
     head = header_of(frames)
-    assert made.core._cursor(head, decode_batch(head, frames), frames) is not None
+    assert made.core._cursor(head, decode_batch(head, frames), frames, 0.0) is not None
     assert made.core._key_samples.due > 0.0, "it was looked at"
 
 

@@ -1,0 +1,1 @@
+"""`heronpy replay`: the process around a replay, and its report."""

@@ -1,0 +1,114 @@
+"""The files around an instance's flight recorder: its ring, and the incidents made of it."""
+
+import platform
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from heron_core import config as keys
+from heron_core.config import values
+from heron_core.config.effects import component_config
+from heron_core.errors import HeronError
+from heron_core.flight_records import DamagedRecording
+from heron_core.incidents import INCIDENT_FORMAT, Incident, IncidentFacts
+from heron_core.plans import PackingPlan, packing_to_json
+from heron_core.topology import TopologySpec, topology_to_json
+from heron_core.version import VERSION
+from heron_core.wire.pickled import opened
+from heron_instance.flight_recorder import FlightRecorder, LeftRing, Recorded
+from heron_io.incident_files import RING_ENDING, IncidentFolder, MappedRing, left_ring
+
+FOLDER = "incidents"
+"""Beside the logs."""
+
+
+class RecordedTask(Struct, frozen=True):
+    """Which instance records."""
+
+    topology: TopologySpec
+    packing: PackingPlan
+    task: int
+    run: str
+    folder: str
+    """Where rings and incidents are."""
+
+    @property
+    def label(self) -> str:
+        """In names of files."""
+        return f"{self.packing.instances[self.task].component}-{self.task}"
+
+
+class RecordingFiles:
+    """The recorder of one instance with its files."""
+
+    def __init__(self, task: RecordedTask, config: Mapping[str, Any], predecessor: str) -> None:
+        """`predecessor`: how the process before has ended, empty for the first one, or where its
+        container ended with it. OSError if the folder is not to be written."""
+        self._task = task
+        self._ahead_secs = time.time() - time.monotonic()
+        path = f"{task.folder}/{task.label}{RING_ENDING}"
+        self.warning = ""
+        """What is wrong with the ring that was left behind."""
+        left = self._left(path, predecessor) if predecessor else None
+        mib = keys.value_of(config, keys.FLIGHT_RECORDER_MIB)
+        most = keys.value_of(config, keys.FLIGHT_RECORDER_INCIDENTS)
+        self._incidents = IncidentFolder(task.folder, task.label, most)
+        self._file = MappedRing(path, mib, self._ahead_secs)
+        on_failure = keys.value_of(config, keys.FLIGHT_RECORDER) == values.FAILURE
+        self.recorder = FlightRecorder(
+            self._file.ring, time.monotonic, self._keep, on_failure, left
+        )
+
+    def _left(self, path: str, predecessor: str) -> LeftRing | None:
+        try:
+            ring = left_ring(path)
+        except DamagedRecording as error:
+            self.warning = f"what the process before has recorded is lost: {error}"
+            return None
+        return None if ring is None else LeftRing(ring.content(), predecessor, ring.ahead_secs)
+
+    def _keep(self, recorded: Recorded) -> str:
+        task = self._task
+        plan = task.packing.instances[task.task]
+        facts = IncidentFacts(
+            INCIDENT_FORMAT, VERSION, platform.python_version(), platform.platform(),
+            task.topology.name, task.run, plan.component, plan.index, task.task,
+            int(time.time() * 1000), recorded.cause, recorded.how, recorded.number,
+            recorded.state is not None, recorded.is_complete, recorded.executed,
+            recorded.ahead_secs or self._ahead_secs, recorded.left_out,
+        )  # fmt: skip
+        topology = msgspec.json.encode(topology_to_json(task.topology))
+        packing = msgspec.json.encode(packing_to_json(task.packing))
+        state = recorded.state
+        return self._incidents.keep(Incident(facts, topology, packing, recorded.records, state))
+
+    def end(self) -> str:
+        """The process ends in order; returns what its log is to say, or an empty text."""
+        self._file.remove()
+        numbers = self.recorder.statistics()
+        if not any(numbers.values()):
+            return ""
+        return (
+            f"flight recorder: {numbers['repeated']} more failures of a kind that has an incident,"
+            f" {numbers['left_out']} records larger than"
+            f" {keys.FLIGHT_RECORDER_MIB}"
+        )
+
+
+def made_recording(task: RecordedTask, predecessor: str) -> RecordingFiles | None:
+    """None if `topology.flight.recorder` is off; HeronError if its files cannot be written."""
+    spec = task.topology.by_name[task.packing.instances[task.task].component]
+    merged = opened(keys.with_defaults(task.topology.config))
+    config = keys.with_defaults(component_config(merged, opened(spec.config)))
+    if keys.value_of(config, keys.FLIGHT_RECORDER) == values.OFF or not task.folder:
+        return None
+    try:
+        return RecordingFiles(task, config, predecessor)
+    except OSError as error:
+        raise HeronError(
+            f"{keys.FLIGHT_RECORDER} is on, and its ring in {task.folder} cannot be written:"
+            f" {error.strerror or error}"
+        ) from None

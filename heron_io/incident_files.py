@@ -1,0 +1,191 @@
+"""Files of the flight recorder: rings that survive their process, and incidents.
+
+An incident is a zip archive, which any tool opens: facts.json, topology.json, packing.json,
+records.bin (heron_core/flight_records.py), and state.bin with its files if there is a state. All of
+it is the user's data: the tuples, the state and the component's config, so both kinds of files are
+for their owner alone.
+"""
+
+import mmap
+import os
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from io import BytesIO
+
+import msgspec
+
+from heron_core.errors import HeronError
+from heron_core.flight_records import HEADER_BYTES, DamagedRecording, RecordRing
+from heron_core.incidents import INCIDENT_ENDING, INCIDENT_FORMAT, Incident, IncidentFacts
+from heron_core.state.file_snapshot import FileSnapshot
+from heron_core.version import VERSION
+from heron_io.atomic_files import remove, replace_whole
+from heron_io.private_files import make_private_folders, private
+
+RING_ENDING = ".ring"
+FACTS, TOPOLOGY, PACKING = "facts.json", "topology.json", "packing.json"
+RECORDS, STATE, STATE_FILES = "records.bin", "state.bin", "state/"
+MIB = 1024 * 1024
+
+
+class IncidentError(HeronError):
+    """A file is not an incident that this version of heronpy can read."""
+
+
+class MappedRing:
+    """A ring in a file, mapped into memory."""
+
+    def __init__(self, path: str, size_mib: int, ahead_secs: float) -> None:
+        """A new file, in place of one that is there. OSError if it cannot be made."""
+        self._path = path
+        make_private_folders(os.path.dirname(path))
+        remove(path)
+        length = HEADER_BYTES + size_mib * MIB
+        descriptor = private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        try:
+            os.truncate(descriptor, length)
+            self._map = mmap.mmap(descriptor, length)
+        finally:
+            os.close(descriptor)
+        self.ring = RecordRing.begun(self._map, ahead_secs)
+
+    def remove(self) -> None:
+        """The process ends in order: its records are not needed."""
+        remove(self._path)
+
+
+def left_ring(path: str) -> RecordRing | None:
+    """The ring that a process has left at `path`; None without one, or without news in it.
+    DamagedRecording if the file is damaged."""
+    try:
+        with open(path, "rb") as file:
+            ring = RecordRing.found(bytearray(file.read()))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DamagedRecording(f"{path} cannot be read: {error.strerror}") from None
+    return ring if ring.has_news else None
+
+
+class IncidentFolder:
+    """The incidents of one instance, of which the newest stay."""
+
+    def __init__(self, folder: str, label: str, most: int) -> None:
+        """`label`: the instance, in the names of files; `most`: number of files that stay."""
+        self._folder = folder
+        self._label = label
+        self._most = most
+
+    def keep(self, incident: Incident) -> str:
+        """Write an incident; returns the path. The oldest ones beyond the limit are removed."""
+        stem = f"{self._label}-{incident.facts.recorded_at_ms}"
+        path = os.path.abspath(os.path.join(self._folder, f"{stem}{INCIDENT_ENDING}"))
+        write_incident(path, incident)
+        for old in self._names()[: -self._most]:
+            remove(os.path.join(self._folder, old))
+        return path
+
+    def _names(self) -> list[str]:
+        """Oldest first."""
+        start = f"{self._label}-"
+        names = [each for each in os.listdir(self._folder) if each.endswith(INCIDENT_ENDING)]
+        times = {each: each.removeprefix(start).removesuffix(INCIDENT_ENDING) for each in names}
+        own = [each for each in names if each.startswith(start) and times[each].isdigit()]
+        return sorted(own, key=lambda each: int(times[each]))
+
+
+def write_incident(path: str, incident: Incident) -> None:
+    """Write the archive, whole or not at all; OSError if it cannot be written."""
+    entries = {
+        FACTS: msgspec.json.encode(incident.facts),
+        TOPOLOGY: incident.topology,
+        PACKING: incident.packing,
+        RECORDS: incident.records,
+    }
+    if incident.state is not None:
+        entries[STATE] = bytes(incident.state)
+        entries |= _files_of(incident.state)
+    packed = BytesIO()
+    # Stored, not compressed: the instance waits meanwhile.
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in entries.items():
+            archive.writestr(name, data)
+    replace_whole(path, [packed.getvalue()], f"{path}.part", is_private=True)
+
+
+def _files_of(state: bytes) -> dict[str, bytes]:
+    if not isinstance(state, FileSnapshot):
+        return {}
+    return {f"{STATE_FILES}{name}": state.source.read(name) for name in state.files}
+
+
+def read_incident(path: str) -> Incident:
+    """The incident in a file; IncidentError, in one line, for anything else."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = {name: archive.read(name) for name in archive.namelist()}
+    except FileNotFoundError:
+        raise IncidentError(f"{path} does not exist") from None
+    except OSError as error:
+        raise IncidentError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        raise IncidentError(f"{path} is not an incident, or is cut: {error}") from None
+    for name in (FACTS, TOPOLOGY, PACKING, RECORDS):
+        if name not in entries:
+            raise IncidentError(f"{path} is not an incident: it has no {name}")
+    facts = _facts(path, entries[FACTS])
+    if facts.has_state and STATE not in entries:
+        raise IncidentError(f"{path} is damaged: it has no {STATE}")
+    state = _state(entries) if facts.has_state else None
+    return Incident(facts, entries[TOPOLOGY], entries[PACKING], entries[RECORDS], state)
+
+
+def _facts(path: str, data: bytes) -> IncidentFacts:
+    written = {}
+    with suppress(msgspec.MsgspecError):
+        written = msgspec.json.decode(data, type=dict)
+    if written.get("format") != INCIDENT_FORMAT:
+        version = written.get("heronpy", "an unknown version")
+        raise IncidentError(
+            f"{path} was recorded by heronpy {version} in another format than heronpy {VERSION}"
+            f" reads: replay it with `pip install heronpy=={version}`"
+        )
+    try:
+        return msgspec.json.decode(data, type=IncidentFacts)
+    except msgspec.MsgspecError as error:
+        raise IncidentError(f"{path} is damaged: {FACTS}: {error}") from None
+
+
+def _state(entries: Mapping[str, bytes]) -> bytes:
+    files = {
+        name.removeprefix(STATE_FILES): data
+        for name, data in entries.items()
+        if name.startswith(STATE_FILES)
+    }
+    if not files:
+        return entries[STATE]
+    sizes = {name: len(data) for name, data in files.items()}
+    return FileSnapshot.of(entries[STATE], sizes, _ReadFiles(files))
+
+
+class _ReadFiles:
+    """Files of a state, in memory."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = files
+
+    def copy(self, name: str, path: str) -> None:
+        """See FileSource."""
+        with open(path, "wb", opener=private) as file:
+            file.write(self.read(name))
+
+    def read(self, name: str) -> bytes:
+        """See FileSource."""
+        if name not in self._files:
+            raise IncidentError(f"the state's file {name} is not in the incident")
+        return self._files[name]
+
+    def local_path(self, name: str) -> str | None:
+        """See FileSource."""
+        return None

@@ -1,0 +1,395 @@
+"""Runs an incident again: the recorded input through the real core of the instance, on a clock that
+shows the recorded times.
+
+The component begins with the recorded state. Each record then is a step: a message is run up to the
+position of the next record, so a tick, a checkpoint or a watermark comes between the same two
+tuples as it did. What the component sends goes nowhere, and is compared with what was sent.
+
+The last step is the one in which the incident happened. There the replay ends when user code has
+raised as often as was recorded; code that does not raise any more runs to the end of the message.
+"""
+
+import json
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from heron_core.errors import HeronError, UsageError
+from heron_core.flight_records import BASES, Failure, FlightRecord, RecordKind, decode_records
+from heron_core.incidents import Incident
+from heron_core.plans import PhysicalPlan, TopologyState, packing_from_json, physical_to_json
+from heron_core.topology import TopologySpec, topology_from_json
+from heron_core.wire.frames import FrameKind, Frames, header_of
+from heron_core.wire.messages import FromInstance, Plan
+from heron_core.wire.packets import decode_roots, encode_roots
+from heron_instance.input.raised import UserCodeRaised, line_of
+from heron_tester.clock import START_MONOTONIC, PatchedTime, VirtualClock
+from heron_tester.cluster import ADDRESS
+from heron_tester.faults import Faults
+from heron_tester.instance import SharedContext, TesterInstance
+from heron_tester.records import Journal
+from heron_tester.replay_result import ReplayFailure, ReplayResult
+from heron_tester.replayed_output import OutputDifference, SentRows
+
+VALUES_CHARACTERS_MAX = 500
+"""As the recorder cuts the values of a failing tuple."""
+NOT_STEPS = (RecordKind.OUTPUT, RecordKind.FAILED)
+
+
+class ReplayEnds(BaseException):
+    """The replay has come to its end amid a call. Not a subclass of Exception, so that `except
+    Exception` of user code does not catch it."""
+
+
+@dataclass(slots=True)
+class ReplayHooks:
+    """What is called on the way, for people and for the process around."""
+
+    began: Callable[[int], object] = lambda number: None
+    """Before each tuple, or call of next_tuple, with its number."""
+    raised: Callable[[BaseException], object] = lambda error: None
+    """User code has raised, and its frames are still there."""
+    until: int | None = None
+    """End in front of this tuple."""
+
+
+class _Counter(list[Any]):
+    """Counts what is appended, and keeps nothing: a recording may have a million tuples."""
+
+    def __init__(self, hooks: ReplayHooks) -> None:
+        super().__init__()
+        self.number = 0
+        self._hooks = hooks
+
+    def append(self, item: object) -> None:
+        """One more."""
+        self.number += 1
+        if self.number == self._hooks.until:
+            raise ReplayEnds
+        self._hooks.began(self.number)
+
+
+class _Alone:
+    """Cluster of a single instance: nothing is sent, and timers do not come."""
+
+    def __init__(self) -> None:
+        self.sent_rows = SentRows()
+        self.calls: deque[Callable[[], None]] = deque()
+        self.timers = 0
+
+    def sent(self, instance: TesterInstance, messages: list[Frames]) -> None:
+        """See ClusterCallbacks."""
+        self.sent_rows.add(messages)
+
+    def reported(self, instance: TesterInstance, message: FromInstance) -> None:
+        """See ClusterCallbacks."""
+
+    def save(self, instance: TesterInstance, checkpoint: int, state: bytes) -> None:
+        """See ClusterCallbacks."""
+
+    def load(self, checkpoint: int, task: int) -> bytes:
+        """See ClusterCallbacks."""
+        raise HeronError("a replay restores nothing but the recorded state")
+
+    def call_soon(self, instance: TesterInstance, function: Callable[[], None]) -> None:
+        """See ClusterCallbacks."""
+        self.calls.append(function)
+
+    def call_later(
+        self, instance: TesterInstance, secs: float, function: Callable[[], None]
+    ) -> None:
+        """See ClusterCallbacks."""
+        self.timers += 1
+
+
+class _Observer:
+    """In the place of the flight recorder: it hears what user code raises."""
+
+    def __init__(self, result: ReplayResult, began: _Counter, hooks: ReplayHooks) -> None:
+        self._result = result
+        self._began = began
+        self._hooks = hooks
+        self.failing: object = None
+        self.left: int | None = None
+        """So many failures until the end; None: not the last step yet."""
+
+    def failed(self, where: str, error: BaseException | None) -> str:
+        """See FlightRecorder."""
+        values, self.failing = self.failing, None
+        text = "" if values is None else repr(values)[:VALUES_CHARACTERS_MAX]
+        failure = Failure(where, line_of(error), text)
+        self._result.failures.append(ReplayFailure(failure, self._began.number))
+        if error is not None:
+            self._hooks.raised(error)
+        if self.left is not None:
+            self.left -= 1
+            if self.left <= 0:
+                raise ReplayEnds
+        return ""
+
+    def inputs(self, messages: Sequence[Frames], first: int, started: float) -> None:
+        """See FlightRecorder."""
+
+    def results(self, frames: Frames) -> None:
+        """See FlightRecorder."""
+
+    def calls(self, most: int, now: float) -> None:
+        """See FlightRecorder."""
+
+    def step(self, kind: RecordKind, now: float | None = None, number: int = 0) -> None:
+        """See FlightRecorder."""
+
+
+class Replay:
+    """One incident, run once with a topology's code."""
+
+    def __init__(
+        self, incident: Incident, topology: TopologySpec, hooks: ReplayHooks | None = None
+    ) -> None:
+        """`topology`: as recorded, or with other code. DamagedRecording for damaged records;
+        what the component raises when it begins passes through."""
+        self._facts = facts = incident.facts
+        self._records = list(decode_records(incident.records))
+        self._hooks = hooks or ReplayHooks()
+        self.result = ReplayResult()
+        self._cluster = _Alone()
+        self._clock = VirtualClock(START_MONOTONIC + facts.ahead_secs)
+        self._begun = _Counter(self._hooks)
+        self._journal = Journal()
+        self._recorded = SentRows()
+        self._older_outcomes = 0
+        packing = packing_from_json(json.loads(incident.packing))
+        self._packing = packing
+        self._name = topology.name
+        self._is_spout = topology.by_name[facts.component].is_spout
+        if not self._is_spout:
+            self._journal.received = self._begun
+        self._emitted = self._journal.emitted = _Counter(ReplayHooks())
+        self._patched = PatchedTime(self._clock)
+        self._shared = SharedContext(
+            topology, packing, self._clock, self._patched, self._journal, Faults()
+        )
+        self._state = incident.state
+        self._input: deque[Frames] = deque()
+        """Messages of the newest INPUT record that are left."""
+        self._row = 0
+        """Of the first of them: tuples before it are processed."""
+        self._executed = 0
+        self._observer = _Observer(self.result, self._begun, self._hooks)
+        self.result.recorded = [each.failure for each in self._records if each.failure is not None]
+
+    def run(self) -> ReplayResult:
+        """Run all steps; returns what came of it."""
+        with self._patched.patched():
+            try:
+                self._begin()
+                self._run_steps()
+            except ReplayEnds:
+                pass
+            self._flush()
+        result = self.result
+        result.tuples = self._begun.number
+        result.emitted = self._emitted.number
+        result.output = OutputDifference.between(self._recorded, self._cluster.sent_rows)
+        result.notes += self._notes()
+        return result
+
+    def _begin(self) -> None:
+        if self._records:
+            self._clock.now = self._records[0].clock
+            self._executed = self._records[0].executed
+        self._instance = TesterInstance(
+            self._shared, self._cluster, self._facts.task, 1, Random(0), self._state
+        )
+        driver = self._instance.driver
+        driver.recorder = self._observer
+        states = [each.first for each in self._records if each.kind == RecordKind.ACTIVE]
+        is_paused = self._is_spout and states[:1] == [1]
+        state = TopologyState.PAUSED if is_paused else TopologyState.RUNNING
+        addresses = {each.id: ADDRESS for each in self._packing.containers}
+        plan = PhysicalPlan(self._name, 1, state, self._packing, addresses)
+        self._instance.order(Plan(physical_to_json(plan)))
+        if self._is_spout:
+            self._instance.component.next_tuple = self._counted(self._instance.component.next_tuple)
+        else:
+            driver.stop_ticks()
+            self._tell_watermarks()
+
+    def _counted(self, next_tuple: Callable[[], Any]) -> Callable[[], Any]:
+        def counted() -> Any:
+            self._begun.append(None)
+            return next_tuple()
+
+        return counted
+
+    def _tell_watermarks(self) -> None:
+        """What the sources had told before the records begin."""
+        driver = self._instance.driver
+        for task, watermark_ms in self._records[0].sources if self._records else ():
+            driver.source_watermarks.take(task, watermark_ms)
+        driver.tell_again(driver.source_watermarks)
+        driver.outbox.discard()  # it was sent before
+
+    def _run_steps(self) -> None:
+        records, kinds = self._records, [each.kind for each in self._records]
+        last = max((at for at, kind in enumerate(kinds) if kind not in NOT_STEPS), default=0)
+        failures = kinds[last:].count(RecordKind.FAILED)
+        first = 1 if kinds and kinds[0] in BASES else 0
+        for at, record in enumerate(records[first:], first):
+            if at == last and failures:
+                self._observer.left = failures
+            if record.kind == RecordKind.OUTPUT:
+                self._recorded.add(record.messages)
+            elif record.kind != RecordKind.FAILED:
+                self._advance(record.executed)
+                self._clock.now = record.clock
+                self._step(record)
+        self._advance(self._facts.executed)
+
+    # --- steps --------------------------------------------------------------------------------
+
+    def _step(self, record: FlightRecord) -> None:
+        instance, driver = self._instance, self._instance.driver
+        match record.kind:
+            case RecordKind.INPUT:
+                self._take(record)
+            case RecordKind.TICK:
+                self._guarded(lambda: driver.run_tick(record.clock))
+            case RecordKind.FINISH:
+                self._guarded(driver.finish)
+            case RecordKind.SAVED:
+                self._guarded(lambda: instance.component.pre_save(str(record.first)))
+            case RecordKind.COMPLETED:
+                self._guarded(lambda: instance.component.post_save(str(record.first)))
+            case RecordKind.SKIPPED:
+                self._skip(record.first)
+            case RecordKind.CALLS:
+                self._call(record.first)
+            case RecordKind.RESULTS:
+                self._settle(record.messages[0])
+            case RecordKind.ACTIVE:
+                self._guarded(lambda: driver.set_active(bool(record.first)))
+        self._run_calls()
+
+    def _guarded(self, call: Callable[[], object]) -> None:
+        """A call whose failures are counted by the driver, and do not end the replay."""
+        try:
+            self._instance.guarded(call)
+        except UserCodeRaised:
+            pass
+        except HeronError as error:
+            self.result.notes.append(f"the process would have ended here: {error}")
+            raise ReplayEnds from None
+
+    def _run_calls(self) -> None:
+        """What threads and coroutines want done in the main thread."""
+        while self._cluster.calls:
+            self._guarded(self._cluster.calls.popleft())
+
+    def _take(self, record: FlightRecord) -> None:
+        """Its messages are run from here on. What is left of those before was undone."""
+        self._input = deque(record.messages)
+        self._row, self._executed = record.first, record.executed
+        if header_of(record.messages[0]).kind != FrameKind.DATA:
+            self._guarded(lambda: self._instance.driver.deliver(self._input.popleft()))
+
+    def _advance(self, executed: int | None) -> None:
+        """Run input up to this position; None: all of it."""
+        while self._input and (executed is None or self._executed < executed):
+            frames = self._input[0]
+            items = header_of(frames).items
+            left = items - self._row
+            number = left if executed is None else min(left, executed - self._executed)
+            self._run(frames, self._row, self._row + number)
+            self._row += number
+            self._executed += number
+            if self._row >= items:
+                self._input.popleft()
+                self._row = 0
+
+    def _run(self, frames: Frames, first: int, last: int) -> None:
+        instance, driver = self._instance, self._instance.driver
+        driver.reopen(header_of(frames).source)
+        if instance.component.is_async:
+            self._guarded(lambda: instance.deliver(frames))
+        else:
+            self._guarded(lambda: driver.run_rows(frames, first, last))
+        self._run_calls()
+        if driver.works_on:
+            self._guarded(lambda: driver.work_on(self._clock()))
+
+    def _skip(self, number: int) -> None:
+        """Tuples at the front were left out."""
+        self._executed += number
+        self._row += number
+        if self._input and self._row >= header_of(self._input[0]).items:
+            self._input.popleft()
+            self._row = 0
+
+    # --- spouts -------------------------------------------------------------------------------
+
+    def _call(self, most: int) -> None:
+        driver = self._instance.driver
+        self._guarded(lambda: driver.some_calls(most, self._clock()))
+        driver.flush()
+
+    def _settle(self, frames: Frames) -> None:
+        """The spout hears of the tuples that have the place of the recorded ones."""
+        head = header_of(frames)
+        places, roots = self._recorded.places, self._cluster.sent_rows.roots
+        known = [places[root] for root in decode_roots(head, frames) if root in places]
+        self._older_outcomes += head.items - len(known)
+        mine = array("Q", (roots[at] for at in known if at < len(roots)))
+        packet = encode_roots(FrameKind(head.kind), head.epoch, head.source, head.destination, mine)
+        self._guarded(lambda: self._instance.driver.deliver(packet))
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        instance = getattr(self, "_instance", None)
+        if instance is None:
+            return
+        self._observer.left = None
+        instance.driver.outbox.flush()
+
+    def _notes(self) -> Iterator[str]:
+        facts, instance = self._facts, getattr(self, "_instance", None)
+        if not facts.is_complete:
+            yield (
+                f"the records do not reach back to state {facts.state_number}: some tuples are"
+                " missing in between (topology.flight.recorder.mib)"
+            )
+        if facts.left_out:
+            yield f"{facts.left_out} records were larger than topology.flight.recorder.mib"
+        if self._older_outcomes:
+            yield f"{self._older_outcomes} acks and fails are of tuples from before the records"
+        if self._cluster.timers:
+            yield f"{self._cluster.timers} timers of the component's own did not come"
+        if self.result.output.columns:
+            yield f"{self.result.output.columns} messages of columns are not compared"
+        if instance is not None and instance.is_real:
+            yield "the component is a child process: its own clock is the real one"
+        if instance is not None and getattr(instance.component, "is_async", False):
+            yield "its coroutines ran to the end of each message; recorded ones may have overlapped"
+
+
+def recorded_topology(incident: Incident) -> TopologySpec:
+    """The topology as it was recorded."""
+    return topology_from_json(json.loads(incident.topology))
+
+
+def with_code_of(recorded: TopologySpec, other: TopologySpec, component: str) -> TopologySpec:
+    """`other`, with the name and the options of the recorded one; UsageError if it lacks the
+    component or has it as another kind."""
+    names = sorted(other.by_name)
+    if component not in other.by_name:
+        raise UsageError(
+            f"topology {other.name} has no component {component!r}, of which the incident is; it"
+            f" has {', '.join(names)}"
+        )
+    if other.by_name[component].is_spout is not recorded.by_name[component].is_spout:
+        raise UsageError(f"component {component!r} was a spout in one and a bolt in the other")
+    return recorded.with_class(component, other.by_name[component].class_path)
