@@ -13,7 +13,7 @@ RAISED, KILLED, DEMANDED = "raised", "killed", "demanded"
 """Causes: user code raised, the process ended without order, a person asked."""
 
 
-class IncidentFacts(msgspec.Struct, frozen=True):
+class IncidentSummary(msgspec.Struct, frozen=True):
     """What an incident is about, for people and for the replay."""
 
     format: int
@@ -47,9 +47,9 @@ class IncidentFacts(msgspec.Struct, frozen=True):
 
 
 class Incident(msgspec.Struct, frozen=True):
-    """The facts with the data."""
+    """The summary with the data."""
 
-    facts: IncidentFacts
+    summary: IncidentSummary
     topology: bytes
     """JSON of the topology, with the component's class and config."""
     packing: bytes

@@ -254,7 +254,7 @@ class ControlCore:
         return out
 
     def report(self, now: float) -> InstanceReport:
-        """Counts of the driver, and facts about the process."""
+        """Counts of the driver, and summary about the process."""
         sent, processed, _ = self._driver.counts()
         return replace(
             self._driver.statistics(),

@@ -11,7 +11,7 @@ recorder a message costs the look for one. All calls come from the main thread.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from heron_core.errors import HeronError
 from heron_core.flight_records import (
@@ -31,9 +31,6 @@ from heron_core.state.saved_input import decode_input
 from heron_core.wire.frames import Frames
 from heron_instance.input.raised import line_of
 
-if TYPE_CHECKING:
-    from heron_instance.input.driver import ComponentDriver
-
 KNOWN_FAILURES_MAX = 100
 """Kinds of failures that are told apart in a process: more are counted, and make no incident."""
 VALUES_CHARACTERS_MAX = 500
@@ -41,6 +38,17 @@ VALUES_CHARACTERS_MAX = 500
 
 _INPUT, _OUTPUT = int(RecordKind.INPUT), int(RecordKind.OUTPUT)
 _RESULTS, _CALLS = int(RecordKind.RESULTS), RecordKind.CALLS
+
+
+class RecordedDriver(Protocol):
+    """What the recorder asks of a driver."""
+
+    metrics: Any
+    watermarks_taken: int
+    report: Callable[[str], None]
+
+    def known_watermarks(self) -> list[tuple[int, int]]:
+        """Task and watermark of each source that has told of one."""
 
 
 class Recorded:
@@ -63,7 +71,7 @@ class Recorded:
         left_out: int = 0,
         ahead_secs: float = 0.0,
     ) -> None:
-        """See IncidentFacts; `ahead_secs`: 0 for that of the process."""
+        """See IncidentSummary; `ahead_secs`: 0 for that of the process."""
         self.cause, self.number, self.state, self.records = cause, number, state, records
         self.is_complete, self.executed, self.how = is_complete, executed, how
         self.left_out, self.ahead_secs = left_out, ahead_secs
@@ -91,7 +99,7 @@ class FlightRecorder:
         self._keep = keep
         self._keeps_failures = keeps_failures
         self._left_behind = left_behind
-        self._driver: ComponentDriver
+        self._driver: RecordedDriver
         self._number = 0
         self._state: StateBytes | None = None
         self._base_at = 0
@@ -104,10 +112,9 @@ class FlightRecorder:
         self.failing: object = None
         """The values of the tuple that has raised, until `failed`."""
 
-    def attach(self, driver: "ComponentDriver") -> None:
-        """Record this driver from here on."""
+    def attach(self, driver: RecordedDriver) -> None:
+        """Record this driver from here on; its `recorder` is this one."""
         self._driver = driver
-        driver.recorder = self
 
     # --- records ------------------------------------------------------------------------------
 
@@ -224,7 +231,7 @@ class LeftRing:
     """The records that a killed process of the task has left behind."""
 
     def __init__(self, records: bytes, how: str, ahead_secs: float) -> None:
-        """`how`: how the process ended, in words; `ahead_secs`: see IncidentFacts."""
+        """`how`: how the process ended, in words; `ahead_secs`: see IncidentSummary."""
         self._records = records
         self._how = how
         self._ahead_secs = ahead_secs

@@ -13,7 +13,7 @@ from heron_core.config import values
 from heron_core.config.effects import component_config
 from heron_core.errors import HeronError
 from heron_core.flight_records import DamagedRecording
-from heron_core.incidents import INCIDENT_FORMAT, Incident, IncidentFacts
+from heron_core.incidents import INCIDENT_FORMAT, Incident, IncidentSummary
 from heron_core.plans import PackingPlan, packing_to_json
 from heron_core.topology import TopologySpec, topology_to_json
 from heron_core.version import VERSION
@@ -71,19 +71,7 @@ class RecordingFiles:
         return None if ring is None else LeftRing(ring.content(), predecessor, ring.ahead_secs)
 
     def _keep(self, recorded: Recorded) -> str:
-        task = self._task
-        plan = task.packing.instances[task.task]
-        facts = IncidentFacts(
-            INCIDENT_FORMAT, VERSION, platform.python_version(), platform.platform(),
-            task.topology.name, task.run, plan.component, plan.index, task.task,
-            int(time.time() * 1000), recorded.cause, recorded.how, recorded.number,
-            recorded.state is not None, recorded.is_complete, recorded.executed,
-            recorded.ahead_secs or self._ahead_secs, recorded.left_out,
-        )  # fmt: skip
-        topology = msgspec.json.encode(topology_to_json(task.topology))
-        packing = msgspec.json.encode(packing_to_json(task.packing))
-        state = recorded.state
-        return self._incidents.keep(Incident(facts, topology, packing, recorded.records, state))
+        return self._incidents.keep(incident_of(self._task, recorded, self._ahead_secs))
 
     def end(self) -> str:
         """The process ends in order; returns what its log is to say, or an empty text."""
@@ -96,6 +84,21 @@ class RecordingFiles:
             f" {numbers['left_out']} records larger than"
             f" {keys.FLIGHT_RECORDER_MIB}"
         )
+
+
+def incident_of(task: RecordedTask, recorded: Recorded, ahead_secs: float) -> Incident:
+    """The incident for the archive; `ahead_secs`: what time.time() is ahead of this clock."""
+    plan = task.packing.instances[task.task]
+    summary = IncidentSummary(
+        INCIDENT_FORMAT, VERSION, platform.python_version(), platform.platform(),
+        task.topology.name, task.run, plan.component, plan.index, task.task,
+        int(time.time() * 1000), recorded.cause, recorded.how, recorded.number,
+        recorded.state is not None, recorded.is_complete, recorded.executed,
+        recorded.ahead_secs or ahead_secs, recorded.left_out,
+    )  # fmt: skip
+    topology = msgspec.json.encode(topology_to_json(task.topology))
+    packing = msgspec.json.encode(packing_to_json(task.packing))
+    return Incident(summary, topology, packing, recorded.records, recorded.state)
 
 
 def made_recording(task: RecordedTask, predecessor: str) -> RecordingFiles | None:

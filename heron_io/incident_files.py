@@ -1,6 +1,6 @@
 """Files of the flight recorder: rings that survive their process, and incidents.
 
-An incident is a zip archive, which any tool opens: facts.json, topology.json, packing.json,
+An incident is a zip archive, which any tool opens: summary.json, topology.json, packing.json,
 records.bin (heron_core/flight_records.py), and state.bin with its files if there is a state. All of
 it is the user's data: the tuples, the state and the component's config, so both kinds of files are
 for their owner alone.
@@ -17,14 +17,14 @@ import msgspec
 
 from heron_core.errors import HeronError
 from heron_core.flight_records import HEADER_BYTES, DamagedRecording, RecordRing
-from heron_core.incidents import INCIDENT_ENDING, INCIDENT_FORMAT, Incident, IncidentFacts
+from heron_core.incidents import INCIDENT_ENDING, INCIDENT_FORMAT, Incident, IncidentSummary
 from heron_core.state.file_snapshot import FileSnapshot
 from heron_core.version import VERSION
 from heron_io.atomic_files import remove, replace_whole
 from heron_io.private_files import make_private_folders, private
 
 RING_ENDING = ".ring"
-FACTS, TOPOLOGY, PACKING = "facts.json", "topology.json", "packing.json"
+SUMMARY, TOPOLOGY, PACKING = "summary.json", "topology.json", "packing.json"
 RECORDS, STATE, STATE_FILES = "records.bin", "state.bin", "state/"
 MIB = 1024 * 1024
 
@@ -79,7 +79,7 @@ class IncidentFolder:
 
     def keep(self, incident: Incident) -> str:
         """Write an incident; returns the path. The oldest ones beyond the limit are removed."""
-        stem = f"{self._label}-{incident.facts.recorded_at_ms}"
+        stem = f"{self._label}-{incident.summary.recorded_at_ms}"
         path = os.path.abspath(os.path.join(self._folder, f"{stem}{INCIDENT_ENDING}"))
         write_incident(path, incident)
         for old in self._names()[: -self._most]:
@@ -98,7 +98,7 @@ class IncidentFolder:
 def write_incident(path: str, incident: Incident) -> None:
     """Write the archive, whole or not at all; OSError if it cannot be written."""
     entries = {
-        FACTS: msgspec.json.encode(incident.facts),
+        SUMMARY: msgspec.json.encode(incident.summary),
         TOPOLOGY: incident.topology,
         PACKING: incident.packing,
         RECORDS: incident.records,
@@ -131,17 +131,17 @@ def read_incident(path: str) -> Incident:
         raise IncidentError(f"{path} cannot be read: {error.strerror or error}") from None
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
         raise IncidentError(f"{path} is not an incident, or is cut: {error}") from None
-    for name in (FACTS, TOPOLOGY, PACKING, RECORDS):
+    for name in (SUMMARY, TOPOLOGY, PACKING, RECORDS):
         if name not in entries:
             raise IncidentError(f"{path} is not an incident: it has no {name}")
-    facts = _facts(path, entries[FACTS])
-    if facts.has_state and STATE not in entries:
+    summary = _summary(path, entries[SUMMARY])
+    if summary.has_state and STATE not in entries:
         raise IncidentError(f"{path} is damaged: it has no {STATE}")
-    state = _state(entries) if facts.has_state else None
-    return Incident(facts, entries[TOPOLOGY], entries[PACKING], entries[RECORDS], state)
+    state = _state(entries) if summary.has_state else None
+    return Incident(summary, entries[TOPOLOGY], entries[PACKING], entries[RECORDS], state)
 
 
-def _facts(path: str, data: bytes) -> IncidentFacts:
+def _summary(path: str, data: bytes) -> IncidentSummary:
     written = {}
     with suppress(msgspec.MsgspecError):
         written = msgspec.json.decode(data, type=dict)
@@ -152,9 +152,9 @@ def _facts(path: str, data: bytes) -> IncidentFacts:
             f" reads: replay it with `pip install heronpy=={version}`"
         )
     try:
-        return msgspec.json.decode(data, type=IncidentFacts)
+        return msgspec.json.decode(data, type=IncidentSummary)
     except msgspec.MsgspecError as error:
-        raise IncidentError(f"{path} is damaged: {FACTS}: {error}") from None
+        raise IncidentError(f"{path} is damaged: {SUMMARY}: {error}") from None
 
 
 def _state(entries: Mapping[str, bytes]) -> bytes:

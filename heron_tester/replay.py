@@ -19,7 +19,7 @@ from typing import Any
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.flight_records import BASES, Failure, FlightRecord, RecordKind, decode_records
-from heron_core.incidents import Incident
+from heron_core.incidents import RAISED, Incident
 from heron_core.plans import PhysicalPlan, TopologyState, packing_from_json, physical_to_json
 from heron_core.topology import TopologySpec, topology_from_json
 from heron_core.wire.frames import FrameKind, Frames, header_of
@@ -151,12 +151,12 @@ class Replay:
     ) -> None:
         """`topology`: as recorded, or with other code. DamagedRecording for damaged records;
         what the component raises when it begins passes through."""
-        self._facts = facts = incident.facts
+        self._summary = summary = incident.summary
         self._records = list(decode_records(incident.records))
         self._hooks = hooks or ReplayHooks()
         self.result = ReplayResult()
         self._cluster = _Alone()
-        self._clock = VirtualClock(START_MONOTONIC + facts.ahead_secs)
+        self._clock = VirtualClock(START_MONOTONIC + summary.ahead_secs)
         self._begun = _Counter(self._hooks)
         self._journal = Journal()
         self._recorded = SentRows()
@@ -164,7 +164,7 @@ class Replay:
         packing = packing_from_json(json.loads(incident.packing))
         self._packing = packing
         self._name = topology.name
-        self._is_spout = topology.by_name[facts.component].is_spout
+        self._is_spout = topology.by_name[summary.component].is_spout
         if not self._is_spout:
             self._journal.received = self._begun
         self._emitted = self._journal.emitted = _Counter(ReplayHooks())
@@ -202,7 +202,7 @@ class Replay:
             self._clock.now = self._records[0].clock
             self._executed = self._records[0].executed
         self._instance = TesterInstance(
-            self._shared, self._cluster, self._facts.task, 1, Random(0), self._state
+            self._shared, self._cluster, self._summary.task, 1, Random(0), self._state
         )
         driver = self._instance.driver
         driver.recorder = self._observer
@@ -213,7 +213,8 @@ class Replay:
         plan = PhysicalPlan(self._name, 1, state, self._packing, addresses)
         self._instance.order(Plan(physical_to_json(plan)))
         if self._is_spout:
-            self._instance.component.next_tuple = self._counted(self._instance.component.next_tuple)
+            user = self._instance.component.driven_object
+            user.next_tuple = self._counted(user.next_tuple)
         else:
             driver.stop_ticks()
             self._tell_watermarks()
@@ -236,18 +237,19 @@ class Replay:
     def _run_steps(self) -> None:
         records, kinds = self._records, [each.kind for each in self._records]
         last = max((at for at, kind in enumerate(kinds) if kind not in NOT_STEPS), default=0)
-        failures = kinds[last:].count(RecordKind.FAILED)
+        is_raised = self._summary.cause == RAISED
+        failures = kinds[last:].count(RecordKind.FAILED) if is_raised else 0
         first = 1 if kinds and kinds[0] in BASES else 0
         for at, record in enumerate(records[first:], first):
-            if at == last and failures:
-                self._observer.left = failures
             if record.kind == RecordKind.OUTPUT:
                 self._recorded.add(record.messages)
             elif record.kind != RecordKind.FAILED:
                 self._advance(record.executed)
+                if at == last and failures:
+                    self._observer.left = failures
                 self._clock.now = record.clock
                 self._step(record)
-        self._advance(self._facts.executed)
+        self._advance(self._summary.executed)
 
     # --- steps --------------------------------------------------------------------------------
 
@@ -339,8 +341,8 @@ class Replay:
     def _settle(self, frames: Frames) -> None:
         """The spout hears of the tuples that have the place of the recorded ones."""
         head = header_of(frames)
-        places, roots = self._recorded.places, self._cluster.sent_rows.roots
-        known = [places[root] for root in decode_roots(head, frames) if root in places]
+        positions, roots = self._recorded.positions, self._cluster.sent_rows.roots
+        known = [positions[root] for root in decode_roots(head, frames) if root in positions]
         self._older_outcomes += head.items - len(known)
         mine = array("Q", (roots[at] for at in known if at < len(roots)))
         packet = encode_roots(FrameKind(head.kind), head.epoch, head.source, head.destination, mine)
@@ -356,14 +358,14 @@ class Replay:
         instance.driver.outbox.flush()
 
     def _notes(self) -> Iterator[str]:
-        facts, instance = self._facts, getattr(self, "_instance", None)
-        if not facts.is_complete:
+        summary, instance = self._summary, getattr(self, "_instance", None)
+        if not summary.is_complete:
             yield (
-                f"the records do not reach back to state {facts.state_number}: some tuples are"
+                f"the records do not reach back to state {summary.state_number}: some tuples are"
                 " missing in between (topology.flight.recorder.mib)"
             )
-        if facts.left_out:
-            yield f"{facts.left_out} records were larger than topology.flight.recorder.mib"
+        if summary.left_out:
+            yield f"{summary.left_out} records were larger than topology.flight.recorder.mib"
         if self._older_outcomes:
             yield f"{self._older_outcomes} acks and fails are of tuples from before the records"
         if self._cluster.timers:

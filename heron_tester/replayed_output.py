@@ -28,8 +28,8 @@ class SentRows:
     rows: Counter[Row] = field(default_factory=Counter)
     columns: int = 0
     """Messages of columns, whose rows are not compared."""
-    places: dict[int, int] = field(default_factory=dict)
-    """root -> its place in the order of the roots"""
+    positions: dict[int, int] = field(default_factory=dict)
+    """root -> its position in the order of the roots"""
     roots: list[int] = field(default_factory=list)
     """In that order: roots of a spout are numbers that grow."""
 
@@ -39,8 +39,8 @@ class SentRows:
             head = header_of(frames)
             if head.kind not in _BATCHES:
                 continue
-            for root in sorted(roots_of(head, frames) - self.places.keys()):
-                self.places[root] = len(self.roots)
+            for root in sorted(roots_of(head, frames) - self.positions.keys()):
+                self.positions[root] = len(self.roots)
                 self.roots.append(root)
             if head.flags & COLUMNS:
                 self.columns += 1

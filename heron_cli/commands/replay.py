@@ -41,7 +41,7 @@ def replay_command(
 
     \b
     heronpy replay count-2-1764331200000.incident
-    heronpy replay count-2-1764331200000.incident --code corrected.py
+    heronpy replay count-2-1764331200000.incident --code FILE
     heronpy replay count-2-1764331200000.incident --pdb
     """
     from heron_cli.replaying.report import ReplayReport
@@ -50,6 +50,6 @@ def replay_command(
 
     read = read_incident(incident)
     end = run_replay(ReplayRequest(read, code, until, breaks_at, debugs, external))
-    report = ReplayReport(read.facts, end, until)
+    report = ReplayReport(read.summary, end, until)
     click.echo(json.dumps(report.as_json(), indent=1) if as_json else "\n".join(report.lines()))
     return report.exit_code()

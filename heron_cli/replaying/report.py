@@ -3,8 +3,8 @@
 from typing import Any
 
 from heron_cli.replaying.run_replay import ReplayEnd
-from heron_core.incidents import DEMANDED, KILLED, IncidentFacts
-from heron_tester.replay_result import ReplayResult
+from heron_core.incidents import DEMANDED, KILLED, IncidentSummary
+from heron_tester.replay_result import ReplayFailure, ReplayResult
 
 SAME, OTHER, NONE, ENDED = "same failure", "another failure", "no failure", "until"
 EXIT_CODES = {NONE: 0, ENDED: 0, SAME: 3, OTHER: 4}
@@ -15,64 +15,62 @@ VALUES_SHOWN = 200
 class ReplayReport:
     """What came of the replay of an incident."""
 
-    def __init__(self, facts: IncidentFacts, end: ReplayEnd, until: int | None) -> None:
-        self._facts = facts
+    def __init__(self, summary: IncidentSummary, end: ReplayEnd, until: int | None) -> None:
+        self._summary = summary
         self._end = end
         self._result = end.result or ReplayResult(tuples=end.begun)
-        self.verdict = self._verdict(until)
+        self.outcome = self._outcome_of(until)
 
-    def _verdict(self, until: int | None) -> str:
-        facts, result = self._facts, self._result
+    def _outcome_of(self, until: int | None) -> str:
+        summary, result = self._summary, self._result
         if self._end.result is None:
-            is_same = facts.cause == KILLED and facts.how.startswith(self._end.how)
+            is_same = summary.cause == KILLED and summary.how.startswith(self._end.how)
             return SAME if is_same else OTHER
         if result.differs:
             return OTHER
         if until is not None and result.tuples >= until:
             return ENDED
-        if facts.cause not in (KILLED, DEMANDED) and result.has_failed_again:
+        if summary.cause not in (KILLED, DEMANDED) and result.has_failed_again:
             return SAME
         return NONE
 
     def exit_code(self) -> int:
         """See EXIT_CODES."""
-        return EXIT_CODES[self.verdict]
+        return EXIT_CODES[self.outcome]
 
     def lines(self) -> list[str]:
         """For people."""
-        return [self._recorded(), self._outcome(), *self._emitted(), *self._notes()]
+        return [self._recorded(), self._outcome_line(), *self._emitted(), *self._notes()]
 
     def _recorded(self) -> str:
-        facts, recorded = self._facts, self._result.recorded
+        summary, recorded = self._summary, self._result.recorded
         what = recorded[-1].error if recorded else "no failure"
-        if facts.cause == KILLED:
-            what = f"the process {facts.how}"
-        elif facts.cause == DEMANDED:
+        if summary.cause == KILLED:
+            what = f"the process {summary.how}"
+        elif summary.cause == DEMANDED:
             what = "on demand"
-        state = f"state {facts.state_number}" if facts.has_state else "the beginning"
-        return (
-            f"recorded: {facts.component}[{facts.index}] of {facts.topology}, from {state} on:"
-            f" {what}"
-        )
+        state = f"state {summary.state_number}" if summary.has_state else "the beginning"
+        name = f"{summary.component}[{summary.index}] of {summary.topology}"
+        return f"recorded: {name}, from {state} on: {what}"
 
-    def _outcome(self) -> str:
+    def _outcome_line(self) -> str:
         result, unit = self._result, "tuple"
         if self._end.result is None:
-            begin = "the same failure" if self.verdict == SAME else "another failure"
+            begin = "the same failure" if self.outcome == SAME else "another failure"
             return f"{begin} at {unit} {self._end.begun}: the process {self._end.how}"
-        if self.verdict in (SAME, OTHER):
+        if self.outcome in (SAME, OTHER):
             last = result.failures[-1]
             values = f" of {last.failure.values[:VALUES_SHOWN]}" if last.failure.values else ""
-            begin = "the same failure" if self.verdict == SAME else "another failure"
+            begin = "the same failure" if self.outcome == SAME else "another failure"
             return f"{begin} at {unit} {last.tuple_number}{values}: {last.failure.error}"
-        if self.verdict == ENDED:
+        if self.outcome == ENDED:
             return f"stopped in front of {unit} {result.tuples}: {result.emitted} emitted"
         earlier = f", {len(result.failures)} earlier failures again" if result.failures else ""
         return f"no failure: {result.tuples} {unit}s, {result.emitted} emitted{earlier}"
 
     def _emitted(self) -> list[str]:
         output = self._result.output
-        if self._end.result is None or self.verdict == ENDED or not output.recorded:
+        if self._end.result is None or self.outcome == ENDED or not output.recorded:
             return []
         line = f"emitted: {output.again} of {output.recorded} recorded tuples again"
         if output.further:
@@ -86,21 +84,25 @@ class ReplayReport:
 
     def as_json(self) -> dict[str, Any]:
         """For another program."""
-        facts, result, output = self._facts, self._result, self._result.output
+        summary, result, output = self._summary, self._result, self._result.output
         return {
-            "verdict": self.verdict,
-            "topology": facts.topology, "component": facts.component, "index": facts.index,
-            "cause": facts.cause, "state": facts.state_number if facts.has_state else None,
-            "complete": facts.is_complete,
+            "outcome": self.outcome,
+            "topology": summary.topology, "component": summary.component, "index": summary.index,
+            "cause": summary.cause, "state": summary.state_number if summary.has_state else None,
+            "complete": summary.is_complete,
             "tuples": result.tuples, "emitted": result.emitted,
-            "recorded": [each.error for each in result.recorded],
-            "failures": [
-                {"tuple": each.tuple_number, "where": each.failure.where,
-                 "error": each.failure.error, "values": each.failure.values}
-                for each in result.failures
-            ],
+            "recorded": [failure.error for failure in result.recorded],
+            "failures": [_as_json(raised) for raised in result.failures],
             "ended": self._end.how or None,
             "output": {"recorded": output.recorded, "again": output.again,
                        "missing": output.missing, "further": output.further},
             "notes": result.notes,
         }  # fmt: skip
+
+
+def _as_json(raised: ReplayFailure) -> dict[str, Any]:
+    failure = raised.failure
+    return {
+        "tuple": raised.tuple_number, "where": failure.where, "error": failure.error,
+        "values": failure.values,
+    }  # fmt: skip

@@ -117,7 +117,7 @@ def _topology(request: ReplayRequest) -> tuple[TopologySpec, list[str]]:
     from heron_engine.scheduler.container.executor import make_importable
 
     recorded = recorded_topology(request.incident)
-    component = request.incident.facts.component
+    component = request.incident.summary.component
     make_importable(recorded)
     topology = recorded
     if request.code is not None:

@@ -184,6 +184,7 @@ def build(
     ready = (_spout if setting.spec.is_spout else _bolt)(setting)
     if environment.recorder is not None:
         environment.recorder.attach(ready.driver)
+        ready.driver.recorder = environment.recorder
     return ready
 
 
@@ -212,6 +213,7 @@ def waiting(
     setting.state.close()
     if environment.recorder is not None:
         environment.recorder.attach(driver)
+        driver.recorder = environment.recorder
     return ReadyInstance(
         driver, nothing, setting.context, None, setting.state, setting.samples(decode)
     )
