@@ -1,13 +1,13 @@
-"""What an instance's flight recorder writes, and the ring in which the newest records stay.
+"""Records of an instance's flight recorder, and the ring with the newest records.
 
-A record is one step of an instance that its user code can observe, in the order of the steps:
+A record is one step of an instance visible to user code, in the order of the steps:
 
-    INPUT      messages, as they are handed to the driver: whole, with the time that their tuples
-               get. A message that was cut, or undone, is recorded again where it goes on.
-    OUTPUT     messages that the instance has sent
-    BEGAN      a new object of the user's class, with the saved state of this number (0: none)
-    SAVED      the state was taken under this number
-    COMPLETED  the state of this number is stored by all, and post_save was called
+    INPUT      whole messages on their way to the driver, with the creation time of their tuples. A
+               message that was cut, or undone, is recorded again where its processing continues.
+    OUTPUT     messages sent by the instance
+    BEGAN      a new object of the user's class, with the saved state of a number (0: none)
+    SAVED      the state was taken under the number
+    COMPLETED  all instances have stored the state of a number, and post_save was called
     TICK, FINISH        process_tick and on_finish
     SKIPPED    tuples of the message under way were left out
     FAILED     user code raised
@@ -15,10 +15,10 @@ A record is one step of an instance that its user code can observe, in the order
                the outcome of roots; activate or deactivate
 
 Each record has the clock and the position: how many tuples (or calls of next_tuple) and watermarks
-had been processed. The position of a record tells how far the input before it was run, so nothing
-is written for a single tuple.
+had been processed. The position of a record tells how far the input before it was run, so a single
+tuple costs no record.
 
-The ring is a buffer of a fixed size; the oldest records are overwritten. It is made for a mapped
+The ring is a buffer of a fixed size; the oldest records are overwritten. The buffer may be a mapped
 file, which survives the process: a record is written before the head moves behind it, and the tail
 moves before a record is overwritten.
 """
@@ -37,8 +37,8 @@ from heron_core.wire.frames import Frames
 RING_MAGIC = b"HPYRING1"
 _HEAD = struct.Struct("<8sQQQdQ")
 HEADER_BYTES = 64
-"""Magic, size of the ring, tail, head, what time.time() was ahead of the clock, and the head when
-an incident was last written."""
+"""Magic, size of the ring, tail, head, time.time() minus the clock, and the head when an incident
+was last written."""
 _TAIL_AT, _HEAD_AT, _WRITTEN_AT = 16, 24, 40
 _OFFSET = struct.Struct("<Q")
 _LENGTH = struct.Struct("<I")
@@ -51,7 +51,7 @@ class DamagedRecording(HeronError):
 
 
 class RecordKind(IntEnum):
-    """What a record is about."""
+    """The kinds of records."""
 
     INPUT = 1
     OUTPUT = 2
@@ -111,7 +111,7 @@ def encode_record(record: FlightRecord) -> bytes:
 
 
 def encode_messages(start: bytes, first: int, messages: Sequence[Frames]) -> bytes:
-    """A record of messages, behind the `start` that `start_of` made."""
+    """A record of messages, behind a `start` of `start_of`."""
     return b"".join((start, _MESSAGES.pack(first, len(messages)), merged_data(messages)))
 
 
@@ -123,7 +123,7 @@ _rest_of = msgspec.msgpack.Decoder(_Rest).decode
 
 
 def decode_record(data: bytes) -> FlightRecord:
-    """The inverse of `encode_record`; DamagedRecording for anything else."""
+    """The inverse of `encode_record`; DamagedRecording for other bytes."""
     try:
         number, clock, executed, watermarks = _RECORD.unpack_from(data)
         kind = RecordKind(number)
@@ -145,7 +145,7 @@ def encode_records(records: Iterable[bytes]) -> bytes:
 
 
 def decode_records(data: bytes) -> Iterator[FlightRecord]:
-    """The records of `encode_records`; DamagedRecording where they are cut."""
+    """The records of `encode_records`; DamagedRecording for cut records."""
     at = 0
     while at < len(data):
         end = at + _LENGTH.size
@@ -178,10 +178,10 @@ class RecordRing:
         self._buffer = buffer
         self._size = len(buffer) - HEADER_BYTES
         self.tail = tail
-        """Offset of the oldest record; offsets count all bytes ever written."""
+        """Offset of the oldest record; an offset counts all bytes ever written."""
         self.head = head
         self.ahead_secs = ahead_secs
-        """What time.time() is ahead of the clock."""
+        """time.time() minus the clock, in seconds."""
         self._written = written
 
     @classmethod
@@ -193,7 +193,7 @@ class RecordRing:
 
     @classmethod
     def found(cls, buffer: Buffer) -> "RecordRing":
-        """The ring that another process has left; DamagedRecording if there is none."""
+        """The ring of an earlier process; DamagedRecording for other content."""
         if len(buffer) < HEADER_BYTES:
             raise DamagedRecording(f"{len(buffer)} bytes are not a recording")
         magic, size, tail, head, ahead_secs, written = _HEAD.unpack(bytes(buffer[: _HEAD.size]))
@@ -204,8 +204,8 @@ class RecordRing:
         return cls(buffer, tail, head, ahead_secs, written)
 
     def write(self, data: bytes) -> bool:
-        """Append an encoded record; False for a record that is larger than the ring: it and all
-        before it are gone."""
+        """Append an encoded record; False for a record larger than the ring: the ring is
+        empty then."""
         length = _LENGTH.size + len(data)
         if length > self._size:
             self._move_tail(self.head)
@@ -241,16 +241,16 @@ class RecordRing:
         return first + bytes(self._buffer[HEADER_BYTES : HEADER_BYTES + length - fits])
 
     def content(self, since: int | None = None) -> bytes:
-        """The records from the offset `since` on, by default all, as `encode_records` has them."""
+        """Records from the offset `since` on, by default all, encoded as by `encode_records`."""
         first = self.tail if since is None else max(self.tail, since)
         return self._bytes(first, self.head - first)
 
     def note_written(self) -> None:
-        """All that is here is in an incident's file."""
+        """All records are in an incident's file."""
         self._written = self.head
         self._buffer[_WRITTEN_AT : _WRITTEN_AT + 8] = _OFFSET.pack(self.head)
 
     @property
     def has_news(self) -> bool:
-        """Whether something was recorded since an incident was written."""
+        """Whether there are records since the newest incident."""
         return self.head > self._written

@@ -1,4 +1,4 @@
-"""An incident: what a flight recorder kept of one instance, with all that a replay needs."""
+"""An incident: the records of one instance's flight recorder, with all requirements of a replay."""
 
 from collections.abc import Sequence
 
@@ -8,17 +8,17 @@ from heron_core.flight_records import BASES, Failure, FlightRecord
 
 INCIDENT_ENDING = ".incident"
 INCIDENT_FORMAT = 1
-"""Of the archive and its records; another number is another layout."""
+"""Version of the layout of the archive and the records."""
 RAISED, KILLED, DEMANDED = "raised", "killed", "demanded"
 """Causes: user code raised, the process ended without order, a person asked."""
 
 
 class IncidentSummary(msgspec.Struct, frozen=True):
-    """What an incident is about, for people and for the replay."""
+    """Properties of an incident, for people and for the replay."""
 
     format: int
     heronpy: str
-    """Version that recorded."""
+    """Version of the recorder."""
     python: str
     platform: str
     topology: str
@@ -34,16 +34,16 @@ class IncidentSummary(msgspec.Struct, frozen=True):
     how: str = ""
     """KILLED: how the process ended, in words."""
     state_number: int = 0
-    """Number of the state that the records follow; 0: the component's beginning."""
+    """Number of the state before the first record; 0: the component's beginning."""
     has_state: bool = False
     is_complete: bool = True
-    """Whether all records since that state are here."""
+    """Whether all records since the state are present."""
     executed: int | None = None
-    """Position of the end, in tuples processed; None: not known, as the process was killed."""
+    """Position of the end, in tuples processed; None: unknown, for a killed process."""
     ahead_secs: float = 0.0
-    """What time.time() was ahead of the clock of the records."""
+    """time.time() minus the clock of the records, in seconds."""
     left_out: int = 0
-    """Records that were larger than the ring."""
+    """Number of records larger than the ring."""
 
 
 class Incident(msgspec.Struct, frozen=True):
@@ -56,11 +56,11 @@ class Incident(msgspec.Struct, frozen=True):
     """JSON of the packing plan."""
     records: bytes
     state: bytes | None
-    """None: the component began without one."""
+    """None: the component began without a state."""
 
 
 def newest_base(records: Sequence[FlightRecord], number: int) -> int | None:
-    """Index of the newest record at which the state was that of `number`; None without one."""
+    """Index of the newest record with the state of `number`; None without such a record."""
     for index in range(len(records) - 1, -1, -1):
         if records[index].kind in BASES and records[index].first == number:
             return index
@@ -68,5 +68,5 @@ def newest_base(records: Sequence[FlightRecord], number: int) -> int | None:
 
 
 def last_failure(records: Sequence[FlightRecord]) -> Failure | None:
-    """What was raised last."""
+    """The last exception."""
     return next((each.failure for each in reversed(records) if each.failure is not None), None)

@@ -1,13 +1,13 @@
-"""The flight recorder of one instance: what its driver did, in a ring, and incidents made of it.
+"""The flight recorder of one instance: records of its driver in a ring, and incidents.
 
     driver, core ──records──► ring (a mapped file: it survives the process)
     user code raises ───────► incident: the newest state, the records behind it
-    the process is killed ──► its successor makes the incident, of the ring that is left and of
-                              the state with which it begins itself
-    `heronpy record` ───────► the same, between two messages
+    the process is killed ──► its successor makes the incident, from the ring file and the
+                              state with which the successor begins
+    on demand ──────────────► an incident, between two messages
 
-Recorded are whole messages as they are handed to the driver, so a tuple costs nothing; without a
-recorder a message costs the look for one. All calls come from the main thread.
+Whole messages are recorded on their way to the driver, so a single tuple costs nothing; without a
+recorder a message costs one comparison. All calls come from the main thread.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,27 +32,27 @@ from heron_core.wire.frames import Frames
 from heron_instance.input.raised import line_of
 
 KNOWN_FAILURES_MAX = 100
-"""Kinds of failures that are told apart in a process: more are counted, and make no incident."""
+"""Kinds of failures with an incident in a process: further kinds are counted."""
 VALUES_CHARACTERS_MAX = 500
-"""Of a failing tuple, for people and to recognise it in the replay."""
+"""Characters of a failing tuple's values, for people and for comparison with the replay."""
 
 _INPUT, _OUTPUT = int(RecordKind.INPUT), int(RecordKind.OUTPUT)
 _RESULTS, _CALLS = int(RecordKind.RESULTS), RecordKind.CALLS
 
 
 class RecordedDriver(Protocol):
-    """What the recorder asks of a driver."""
+    """The part of a driver used by the recorder."""
 
     metrics: Any
     watermarks_taken: int
     report: Callable[[str], None]
 
     def known_watermarks(self) -> list[tuple[int, int]]:
-        """Task and watermark of each source that has told of one."""
+        """Task and watermark of each source with a watermark."""
 
 
 class Recorded:
-    """What an incident's file is to hold; a plain bundle for `Keep`."""
+    """Content of an incident's file, for `Keep`."""
 
     __slots__ = (
         "ahead_secs", "cause", "executed", "how", "is_complete", "left_out", "number", "records",
@@ -78,7 +78,7 @@ class Recorded:
 
 
 Keep = Callable[[Recorded], str]
-"""Writes the file of an incident and returns its path; HeronError or OSError if it cannot."""
+"""Writes the file of an incident and returns its path; HeronError or OSError if the write fails."""
 
 
 class FlightRecorder:
@@ -92,8 +92,8 @@ class FlightRecorder:
         keeps_failures: bool,
         left_behind: "LeftRing | None" = None,
     ) -> None:
-        """`keeps_failures`: an incident is kept when user code raises; else only on demand.
-        `left_behind`: of a process of the task that was killed."""
+        """`keeps_failures`: an exception of user code makes an incident; else only a request does.
+        `left_behind`: records of the task's killed process."""
         self._ring = ring
         self._clock = clock
         self._keep = keep
@@ -106,26 +106,26 @@ class FlightRecorder:
         """Offset of the record of the newest state."""
         self._known: set[tuple[str, str]] = set()
         self.repeated = 0
-        """Failures of a kind of which there is an incident."""
+        """Failures of a kind that has an incident."""
         self.left_out = 0
-        """Records that were larger than the ring."""
+        """Number of records larger than the ring."""
         self.failing: object = None
-        """The values of the tuple that has raised, until `failed`."""
+        """Values of the failing tuple, until `failed`."""
 
     def attach(self, driver: RecordedDriver) -> None:
-        """Record this driver from here on; its `recorder` is this one."""
+        """Record the steps of a driver, whose `recorder` is set by the caller."""
         self._driver = driver
 
     # --- records ------------------------------------------------------------------------------
 
     def inputs(self, messages: Sequence[Frames], first: int, started: float) -> None:
-        """These messages are run from now on, the first of them from tuple `first` on."""
+        """The driver is about to run messages, the first message from tuple `first` on."""
         driver = self._driver
         start = start_of(_INPUT, started, driver.metrics.executed, driver.watermarks_taken)
         self._write(encode_messages(start, first, messages))
 
     def sending(self, send: Callable[[list[Frames]], None]) -> Callable[[list[Frames]], None]:
-        """`send`, with what is sent taken down before."""
+        """`send`, preceded by a record of the messages."""
 
         def sent(messages: list[Frames]) -> None:
             driver = self._driver
@@ -136,12 +136,12 @@ class FlightRecorder:
         return sent
 
     def results(self, frames: Frames) -> None:
-        """A spout hears of roots."""
+        """A spout receives the outcome of roots."""
         start = start_of(_RESULTS, self._clock(), self._driver.metrics.executed, 0)
         self._write(encode_messages(start, 0, [frames]))
 
     def calls(self, most: int, now: float) -> None:
-        """A spout's next_tuple is called up to so many times."""
+        """A spout's next_tuple is about to be called, up to `most` times."""
         self._note(_CALLS, most, now)
 
     def step(self, kind: RecordKind, now: float | None = None, number: int = 0) -> None:
@@ -149,7 +149,7 @@ class FlightRecorder:
         self._note(kind, number, self._clock() if now is None else now)
 
     def began(self, number: int, saved: bytes | None) -> None:
-        """A new object begins with the state of this number; None for the beginning."""
+        """A new object begins with the saved state of a number; None for the beginning."""
         state = None if saved is None else decode_input(saved)[0] or None
         self._base(RecordKind.BEGAN, number, state)
         left, self._left_behind = self._left_behind, None
@@ -157,7 +157,7 @@ class FlightRecorder:
             self._driver.report(self._kept(lambda: left.recorded(number, state)))
 
     def saved(self, number: int, state: StateBytes) -> None:
-        """The state was taken; what is recorded from here on follows it."""
+        """The state was taken; later records follow the state."""
         self._base(RecordKind.SAVED, number, state)
 
     def _base(self, kind: RecordKind, number: int, state: StateBytes | None) -> None:
@@ -197,14 +197,14 @@ class FlightRecorder:
         return self._kept_now(RAISED)
 
     def demanded(self) -> str:
-        """A person asks for an incident; returns a line for people."""
+        """Make an incident on request; returns a line for people."""
         return self._kept_now(DEMANDED)
 
     def _kept_now(self, cause: str) -> str:
         state = self._state
         try:
             data = None if state is None else decode_input(as_bytes(state))[0] or None
-        except Exception as error:  # as the checkpoint's writer says
+        except Exception as error:  # reported by the checkpoint's writer, too
             return f"no incident is recorded: its state cannot be serialised: {line_of(error)}"
         is_complete = self._ring.tail <= self._base_at
         executed = None if cause == RAISED else self._driver.metrics.executed
@@ -223,22 +223,22 @@ class FlightRecorder:
             return f"no incident is recorded: {error}"
 
     def statistics(self) -> dict[str, int]:
-        """What was not recorded, and which failures made no incident."""
+        """Counts of failures without an incident of their own, and of records left out."""
         return {"repeated": self.repeated, "left_out": self.left_out}
 
 
 class LeftRing:
-    """The records that a killed process of the task has left behind."""
+    """Records of a killed process of the task."""
 
     def __init__(self, records: bytes, how: str, ahead_secs: float) -> None:
-        """`how`: how the process ended, in words; `ahead_secs`: see IncidentSummary."""
+        """`how`: end of the process, in words; `ahead_secs`: see IncidentSummary."""
         self._records = records
         self._how = how
         self._ahead_secs = ahead_secs
 
     def recorded(self, number: int, state: bytes | None) -> Recorded:
-        """An incident that begins with the state of this number, with which the successor begins,
-        too. DamagedRecording if the records are no records."""
+        """An incident from the state of a number, with which the successor begins as well.
+        DamagedRecording for damaged records."""
         records = list(decode_records(self._records))
         base = newest_base(records, number)
         kept: Iterable[FlightRecord] = records if base is None else records[base:]

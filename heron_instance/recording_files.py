@@ -1,4 +1,4 @@
-"""The files around an instance's flight recorder: its ring, and the incidents made of it."""
+"""Files of an instance's flight recorder: the ring and the incidents."""
 
 import platform
 import time
@@ -26,14 +26,14 @@ FOLDER = "incidents"
 
 
 class RecordedTask(Struct, frozen=True):
-    """Which instance records."""
+    """Identity of a recorded instance."""
 
     topology: TopologySpec
     packing: PackingPlan
     task: int
     run: str
     folder: str
-    """Where rings and incidents are."""
+    """Folder of rings and incidents."""
 
     @property
     def label(self) -> str:
@@ -45,13 +45,13 @@ class RecordingFiles:
     """The recorder of one instance with its files."""
 
     def __init__(self, task: RecordedTask, config: Mapping[str, Any], predecessor: str) -> None:
-        """`predecessor`: how the process before has ended, empty for the first one, or where its
-        container ended with it. OSError if the folder is not to be written."""
+        """`predecessor`: end of the previous process, empty for the first process of a container.
+        OSError if the folder is not writable."""
         self._task = task
         self._ahead_secs = time.time() - time.monotonic()
         path = f"{task.folder}/{task.label}{RING_ENDING}"
         self.warning = ""
-        """What is wrong with the ring that was left behind."""
+        """Damage of the previous process's ring; empty without damage."""
         left = self._left(path, predecessor) if predecessor else None
         mib = keys.value_of(config, keys.FLIGHT_RECORDER_MIB)
         most = keys.value_of(config, keys.FLIGHT_RECORDER_INCIDENTS)
@@ -74,7 +74,7 @@ class RecordingFiles:
         return self._incidents.keep(incident_of(self._task, recorded, self._ahead_secs))
 
     def end(self) -> str:
-        """The process ends in order; returns what its log is to say, or an empty text."""
+        """The process ends in order; returns a line for the log, or an empty text."""
         self._file.remove()
         numbers = self.recorder.statistics()
         if not any(numbers.values()):
@@ -87,7 +87,7 @@ class RecordingFiles:
 
 
 def incident_of(task: RecordedTask, recorded: Recorded, ahead_secs: float) -> Incident:
-    """The incident for the archive; `ahead_secs`: what time.time() is ahead of this clock."""
+    """The incident for the archive; `ahead_secs`: time.time() minus the clock."""
     plan = task.packing.instances[task.task]
     summary = IncidentSummary(
         INCIDENT_FORMAT, VERSION, platform.python_version(), platform.platform(),
@@ -102,7 +102,7 @@ def incident_of(task: RecordedTask, recorded: Recorded, ahead_secs: float) -> In
 
 
 def made_recording(task: RecordedTask, predecessor: str) -> RecordingFiles | None:
-    """None if `topology.flight.recorder` is off; HeronError if its files cannot be written."""
+    """None if `topology.flight.recorder` is off; HeronError for a folder that is not writable."""
     spec = task.topology.by_name[task.packing.instances[task.task].component]
     merged = opened(keys.with_defaults(task.topology.config))
     config = keys.with_defaults(component_config(merged, opened(spec.config)))

@@ -1,9 +1,8 @@
-"""Files of the flight recorder: rings that survive their process, and incidents.
+"""Files of the flight recorder: rings, which survive their process, and incidents.
 
-An incident is a zip archive, which any tool opens: summary.json, topology.json, packing.json,
-records.bin (heron_core/flight_records.py), and state.bin with its files if there is a state. All of
-it is the user's data: the tuples, the state and the component's config, so both kinds of files are
-for their owner alone.
+An incident is a zip archive: summary.json, topology.json, packing.json,
+records.bin (heron_core/flight_records.py), and state.bin with its files if there is a state.
+Tuples, state and config are the user's data, so only the owner of the files may read them.
 """
 
 import mmap
@@ -30,14 +29,14 @@ MIB = 1024 * 1024
 
 
 class IncidentError(HeronError):
-    """A file is not an incident that this version of heronpy can read."""
+    """A file is not a readable incident."""
 
 
 class MappedRing:
     """A ring in a file, mapped into memory."""
 
     def __init__(self, path: str, size_mib: int, ahead_secs: float) -> None:
-        """A new file, in place of one that is there. OSError if it cannot be made."""
+        """Create the file, or replace an existing file; OSError on failure."""
         self._path = path
         make_private_folders(os.path.dirname(path))
         remove(path)
@@ -51,13 +50,13 @@ class MappedRing:
         self.ring = RecordRing.begun(self._map, ahead_secs)
 
     def remove(self) -> None:
-        """The process ends in order: its records are not needed."""
+        """The process ends in order: the records are not needed."""
         remove(self._path)
 
 
 def left_ring(path: str) -> RecordRing | None:
-    """The ring that a process has left at `path`; None without one, or without news in it.
-    DamagedRecording if the file is damaged."""
+    """The ring of an ended process at `path`; None without a file, or without records since the
+    newest incident. DamagedRecording for a damaged file."""
     try:
         with open(path, "rb") as file:
             ring = RecordRing.found(bytearray(file.read()))
@@ -69,16 +68,16 @@ def left_ring(path: str) -> RecordRing | None:
 
 
 class IncidentFolder:
-    """The incidents of one instance, of which the newest stay."""
+    """The newest incidents of one instance."""
 
     def __init__(self, folder: str, label: str, most: int) -> None:
-        """`label`: the instance, in the names of files; `most`: number of files that stay."""
+        """`label`: the instance, in the names of files; `most`: maximum number of files."""
         self._folder = folder
         self._label = label
         self._most = most
 
     def keep(self, incident: Incident) -> str:
-        """Write an incident; returns the path. The oldest ones beyond the limit are removed."""
+        """Write an incident; returns the path. The oldest files beyond the limit are removed."""
         stem = f"{self._label}-{incident.summary.recorded_at_ms}"
         path = os.path.abspath(os.path.join(self._folder, f"{stem}{INCIDENT_ENDING}"))
         write_incident(path, incident)
@@ -96,7 +95,7 @@ class IncidentFolder:
 
 
 def write_incident(path: str, incident: Incident) -> None:
-    """Write the archive, whole or not at all; OSError if it cannot be written."""
+    """Write the archive atomically; OSError on failure."""
     entries = {
         SUMMARY: msgspec.json.encode(incident.summary),
         TOPOLOGY: incident.topology,
@@ -121,7 +120,7 @@ def _files_of(state: bytes) -> dict[str, bytes]:
 
 
 def read_incident(path: str) -> Incident:
-    """The incident in a file; IncidentError, in one line, for anything else."""
+    """The incident in a file; IncidentError, in one line, for any other file."""
     try:
         with zipfile.ZipFile(path) as archive:
             entries = {name: archive.read(name) for name in archive.namelist()}
@@ -149,7 +148,7 @@ def _summary(path: str, data: bytes) -> IncidentSummary:
         version = written.get("heronpy", "an unknown version")
         raise IncidentError(
             f"{path} was recorded by heronpy {version} in another format than heronpy {VERSION}"
-            f" reads: replay it with `pip install heronpy=={version}`"
+            f" reads: replay it with `pip install heronpy-topologies=={version}`"
         )
     try:
         return msgspec.json.decode(data, type=IncidentSummary)

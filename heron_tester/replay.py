@@ -1,12 +1,12 @@
-"""Runs an incident again: the recorded input through the real core of the instance, on a clock that
-shows the recorded times.
+"""Runs an incident again: the recorded input through the real core of the instance, on a clock with
+the recorded times.
 
 The component begins with the recorded state. Each record then is a step: a message is run up to the
-position of the next record, so a tick, a checkpoint or a watermark comes between the same two
-tuples as it did. What the component sends goes nowhere, and is compared with what was sent.
+position of the next record, so a tick, a checkpoint or a watermark comes between the recorded
+two tuples. Sent messages are only compared with the recorded messages.
 
-The last step is the one in which the incident happened. There the replay ends when user code has
-raised as often as was recorded; code that does not raise any more runs to the end of the message.
+The incident happened in the last step. There the replay ends when user code has raised as often as
+recorded; corrected code, which does not raise, runs to the end of the message.
 """
 
 import json
@@ -35,29 +35,29 @@ from heron_tester.replay_result import ReplayFailure, ReplayResult
 from heron_tester.replayed_output import OutputDifference, SentRows
 
 VALUES_CHARACTERS_MAX = 500
-"""As the recorder cuts the values of a failing tuple."""
+"""Length of a failing tuple's values, as in the recorder."""
 NOT_STEPS = (RecordKind.OUTPUT, RecordKind.FAILED)
 
 
 class ReplayEnds(BaseException):
-    """The replay has come to its end amid a call. Not a subclass of Exception, so that `except
+    """End of the replay within a call. Not a subclass of Exception, so that `except
     Exception` of user code does not catch it."""
 
 
 @dataclass(slots=True)
 class ReplayHooks:
-    """What is called on the way, for people and for the process around."""
+    """Callbacks of a replay."""
 
     began: Callable[[int], object] = lambda number: None
-    """Before each tuple, or call of next_tuple, with its number."""
+    """Called before each tuple, or call of next_tuple, with the number."""
     raised: Callable[[BaseException], object] = lambda error: None
-    """User code has raised, and its frames are still there."""
+    """Called within the handler of an exception of user code."""
     until: int | None = None
-    """End in front of this tuple."""
+    """Number of the tuple before which the replay ends."""
 
 
 class _Counter(list[Any]):
-    """Counts what is appended, and keeps nothing: a recording may have a million tuples."""
+    """Counts appended items without keeping them: a recording may have a million tuples."""
 
     def __init__(self, hooks: ReplayHooks) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class _Counter(list[Any]):
         self._hooks = hooks
 
     def append(self, item: object) -> None:
-        """One more."""
+        """Count an item."""
         self.number += 1
         if self.number == self._hooks.until:
             raise ReplayEnds
@@ -73,7 +73,7 @@ class _Counter(list[Any]):
 
 
 class _Alone:
-    """Cluster of a single instance: nothing is sent, and timers do not come."""
+    """Cluster of a single instance: messages end here, and timers do not run."""
 
     def __init__(self) -> None:
         self.sent_rows = SentRows()
@@ -106,7 +106,7 @@ class _Alone:
 
 
 class _Observer:
-    """In the place of the flight recorder: it hears what user code raises."""
+    """Stands in for the flight recorder, and collects exceptions of user code."""
 
     def __init__(self, result: ReplayResult, began: _Counter, hooks: ReplayHooks) -> None:
         self._result = result
@@ -114,7 +114,7 @@ class _Observer:
         self._hooks = hooks
         self.failing: object = None
         self.left: int | None = None
-        """So many failures until the end; None: not the last step yet."""
+        """Failures until the end; None before the last step."""
 
     def failed(self, where: str, error: BaseException | None) -> str:
         """See FlightRecorder."""
@@ -149,8 +149,7 @@ class Replay:
     def __init__(
         self, incident: Incident, topology: TopologySpec, hooks: ReplayHooks | None = None
     ) -> None:
-        """`topology`: as recorded, or with other code. DamagedRecording for damaged records;
-        what the component raises when it begins passes through."""
+        """`topology`: as recorded, or with other code. DamagedRecording for damaged records."""
         self._summary = summary = incident.summary
         self._records = list(decode_records(incident.records))
         self._hooks = hooks or ReplayHooks()
@@ -174,15 +173,15 @@ class Replay:
         )
         self._state = incident.state
         self._input: deque[Frames] = deque()
-        """Messages of the newest INPUT record that are left."""
+        """Remaining messages of the newest INPUT record."""
         self._row = 0
-        """Of the first of them: tuples before it are processed."""
+        """Row of the first message: earlier tuples are processed."""
         self._executed = 0
         self._observer = _Observer(self.result, self._begun, self._hooks)
         self.result.recorded = [each.failure for each in self._records if each.failure is not None]
 
     def run(self) -> ReplayResult:
-        """Run all steps; returns what came of it."""
+        """Run all steps; returns the result. Exceptions of the component's start pass through."""
         with self._patched.patched():
             try:
                 self._begin()
@@ -227,12 +226,12 @@ class Replay:
         return counted
 
     def _tell_watermarks(self) -> None:
-        """What the sources had told before the records begin."""
+        """Watermarks of the sources before the first record."""
         driver = self._instance.driver
         for task, watermark_ms in self._records[0].sources if self._records else ():
             driver.source_watermarks.take(task, watermark_ms)
         driver.tell_again(driver.source_watermarks)
-        driver.outbox.discard()  # it was sent before
+        driver.outbox.discard()  # sent before the first record
 
     def _run_steps(self) -> None:
         records, kinds = self._records, [each.kind for each in self._records]
@@ -277,7 +276,7 @@ class Replay:
         self._run_calls()
 
     def _guarded(self, call: Callable[[], object]) -> None:
-        """A call whose failures are counted by the driver, and do not end the replay."""
+        """Make a call; the driver counts failures, which do not end the replay."""
         try:
             self._instance.guarded(call)
         except UserCodeRaised:
@@ -287,19 +286,19 @@ class Replay:
             raise ReplayEnds from None
 
     def _run_calls(self) -> None:
-        """What threads and coroutines want done in the main thread."""
+        """Calls by threads and coroutines for the main thread."""
         while self._cluster.calls:
             self._guarded(self._cluster.calls.popleft())
 
     def _take(self, record: FlightRecord) -> None:
-        """Its messages are run from here on. What is left of those before was undone."""
+        """Start the messages of a record. Remaining earlier messages were undone."""
         self._input = deque(record.messages)
         self._row, self._executed = record.first, record.executed
         if header_of(record.messages[0]).kind != FrameKind.DATA:
             self._guarded(lambda: self._instance.driver.deliver(self._input.popleft()))
 
     def _advance(self, executed: int | None) -> None:
-        """Run input up to this position; None: all of it."""
+        """Run input up to a position; None: all input."""
         while self._input and (executed is None or self._executed < executed):
             frames = self._input[0]
             items = header_of(frames).items
@@ -324,7 +323,7 @@ class Replay:
             self._guarded(lambda: driver.work_on(self._clock()))
 
     def _skip(self, number: int) -> None:
-        """Tuples at the front were left out."""
+        """Leave out tuples at the front."""
         self._executed += number
         self._row += number
         if self._input and self._row >= header_of(self._input[0]).items:
@@ -339,7 +338,7 @@ class Replay:
         driver.flush()
 
     def _settle(self, frames: Frames) -> None:
-        """The spout hears of the tuples that have the place of the recorded ones."""
+        """Tell the spout the outcome of the tuples in the positions of the recorded tuples."""
         head = header_of(frames)
         positions, roots = self._recorded.positions, self._cluster.sent_rows.roots
         known = [positions[root] for root in decode_roots(head, frames) if root in positions]
@@ -379,13 +378,13 @@ class Replay:
 
 
 def recorded_topology(incident: Incident) -> TopologySpec:
-    """The topology as it was recorded."""
+    """The recorded topology."""
     return topology_from_json(json.loads(incident.topology))
 
 
 def with_code_of(recorded: TopologySpec, other: TopologySpec, component: str) -> TopologySpec:
-    """`other`, with the name and the options of the recorded one; UsageError if it lacks the
-    component or has it as another kind."""
+    """The recorded topology with a component's class of `other`; UsageError if `other` lacks the
+    component, or has a component of another kind by the name."""
     names = sorted(other.by_name)
     if component not in other.by_name:
         raise UsageError(

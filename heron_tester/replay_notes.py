@@ -1,5 +1,5 @@
-"""What a component's code says of its replay: whether it is the recorded code, what it asks the
-world for, and whether it must not run again."""
+"""Checks of a component's code before a replay: equality with the recorded code, sources of values
+that are not recorded, and effects on other systems."""
 
 import sys
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ WORLDLY = {
     "threading": "threads",
     "subprocess": "other processes",
 }
-"""Module -> what of it a replay does not repeat."""
+"""Module -> values or effects that are not recorded."""
 
 
 def notes_of_code(

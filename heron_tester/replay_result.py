@@ -1,4 +1,4 @@
-"""What came of a replay."""
+"""Result of a replay."""
 
 from dataclasses import dataclass, field
 
@@ -8,37 +8,37 @@ from heron_tester.replayed_output import OutputDifference
 
 @dataclass(frozen=True, slots=True)
 class ReplayFailure:
-    """What user code raised in a replay."""
+    """An exception of user code in a replay."""
 
     failure: Failure
     tuple_number: int
-    """Of the tuple that was the newest to be begun: the first tuple is 1."""
+    """Number of the newest tuple; the first tuple is 1."""
 
 
 @dataclass(slots=True)
 class ReplayResult:
-    """What came of a replay."""
+    """Result of a replay."""
 
     tuples: int = 0
     """Tuples begun, or calls of next_tuple of a spout."""
     emitted: int = 0
     failures: list[ReplayFailure] = field(default_factory=list)
     recorded: list[Failure] = field(default_factory=list)
-    """What user code raised while it was recorded."""
+    """Recorded exceptions of user code."""
     output: OutputDifference = field(default_factory=lambda: OutputDifference(0, 0, 0, 0))
     notes: list[str] = field(default_factory=list)
-    """What the replay could not repeat."""
+    """Differences between recording and replay that are known."""
 
     @property
     def has_failed_again(self) -> bool:
-        """Whether the last failure is the recorded one."""
+        """Whether the last failure equals the recorded failure."""
         return bool(self.failures and self.recorded) and (
             self.failures[-1].failure == self.recorded[-1]
         )
 
     @property
     def differs(self) -> bool:
-        """Whether user code raised what was not recorded."""
+        """Whether user code raised an exception that is not recorded."""
         known = list(self.recorded)
         for each in self.failures:
             if each.failure not in known:

@@ -1,4 +1,4 @@
-"""Tuples that an instance has emitted, by stream and packed values: recorded, and in a replay."""
+"""Emitted tuples by stream and packed values: recorded, and in a replay."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -27,14 +27,14 @@ class SentRows:
 
     rows: Counter[Row] = field(default_factory=Counter)
     columns: int = 0
-    """Messages of columns, whose rows are not compared."""
+    """Number of messages of columns, which are not compared."""
     positions: dict[int, int] = field(default_factory=dict)
-    """root -> its position in the order of the roots"""
+    """root -> position in order"""
     roots: list[int] = field(default_factory=list)
-    """In that order: roots of a spout are numbers that grow."""
+    """In order: roots of a spout are ascending numbers."""
 
     def add(self, messages: Iterable[Frames]) -> None:
-        """These were sent."""
+        """Add sent messages."""
         for frames in messages:
             head = header_of(frames)
             if head.kind not in _BATCHES:
@@ -65,18 +65,18 @@ class OutputDifference:
 
     recorded: int
     again: int
-    """Recorded ones that the replay emitted, too."""
+    """Recorded tuples also emitted by the replay."""
     missing: int
-    """Recorded ones that the replay did not emit."""
+    """Recorded tuples not emitted by the replay."""
     further: int
-    """Tuples that only the replay emitted: they may have waited in a buffer."""
+    """Tuples emitted only by the replay, for instance from a buffer at the end of the records."""
     first_missing: str = ""
     columns: int = 0
-    """Messages of columns, whose rows are not compared."""
+    """Number of messages of columns, which are not compared."""
 
     @staticmethod
     def between(recorded: SentRows, replayed: SentRows) -> "OutputDifference":
-        """Of what was recorded, and of what the replay sent."""
+        """Compare the recorded tuples with the tuples of the replay."""
         missing = recorded.rows - replayed.rows
         further = replayed.rows - recorded.rows
         total = recorded.rows.total()
@@ -90,6 +90,10 @@ class OutputDifference:
 def _text(row: Row) -> str:
     try:
         values: Any = unpacker(pickles=False)(ARRAY_OF_ONE + row[1])[0]
-    except (ProtocolError, ValueError, msgpack.UnpackException):  # of the topology's serializer
+    except (
+        ProtocolError,
+        ValueError,
+        msgpack.UnpackException,
+    ):  # packed by the topology's serializer
         values = row[1]
     return repr(values)[:200]

@@ -37,6 +37,7 @@ PAGES: dict[str, str | dict[str, str]] = {
         "Pages and REST": "docs/UI.md",
         "Runbook": "docs/RUNBOOK.md",
         "Troubleshooting": "docs/TROUBLESHOOTING.md",
+        "Record and replay": "docs/REPLAY.md",
         "New code while it runs": "docs/UPDATING.md",
         "Scaling": "docs/SCALING.md",
         "Back-pressure": "docs/BACKPRESSURE.md",

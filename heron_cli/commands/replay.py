@@ -31,13 +31,13 @@ def replay_command(
     """Run the recorded input of an instance again, from the recorded state to the failure.
 
     INCIDENT is a file that `topology.flight.recorder` has written, in the folder `incidents` beside
-    the logs. The component runs alone, on a clock with the recorded times; what it emits goes
-    nowhere, and is compared with what was recorded. Its own calls to files and other systems are
-    made again.
+    the logs. The component runs alone, on a clock with the recorded times; emitted tuples are
+    not sent, but compared with the recorded tuples. Calls of user code to files and other systems
+    are made again.
 
-    Exit code 0 if user code does not fail, 3 for the same failure as recorded, 4 for another one, 1
+    Exit code 0 if user code does not fail, 3 for the recorded failure, 4 for another failure, 1
     if the file cannot be replayed. So `git bisect run heronpy replay INCIDENT` finds the change
-    that broke it.
+    that broke the component.
 
     \b
     heronpy replay count-2-1764331200000.incident

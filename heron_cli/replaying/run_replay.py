@@ -1,4 +1,4 @@
-"""Runs a replay in a process of its own: user code may end that process, as it did before."""
+"""Runs a replay in a separate process, because user code may end the process again."""
 
 import json
 import mmap
@@ -28,39 +28,39 @@ _NUMBER = struct.Struct("<Q")
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """What to run, and how."""
+    """Options of a replay."""
 
     incident: Incident
     code: str | None = None
-    """File of another topology's code; None for the recorded path of the class."""
+    """File with the topology's code; None: the recorded path of the class."""
     until: int | None = None
     breaks_at: int | None = None
-    """Number of a tuple in front of which the debugger starts."""
+    """Number of the tuple before which the debugger starts."""
     debugs: bool = False
-    """Whether the debugger starts where user code raises."""
+    """Start the debugger where user code raises."""
     external: bool = False
-    """Whether components that write to other systems may run."""
+    """Allow components with commits to other systems."""
 
     @property
     def is_interactive(self) -> bool:
-        """Whether a debugger may start, which needs the terminal."""
+        """A debugger may start, and needs the terminal."""
         return self.debugs or self.breaks_at is not None
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayEnd:
-    """What came of a replay's process."""
+    """End of a replay's process."""
 
     result: ReplayResult | None
     """None if the process was ended by user code."""
     how: str = ""
-    """How it ended then, in words."""
+    """End of the process in words, without a result."""
     begun: int = 0
-    """The tuple that was under way then."""
+    """Number of the tuple under way, without a result."""
 
 
 def run_replay(request: ReplayRequest) -> ReplayEnd:
-    """Run it; HeronError for what cannot be replayed."""
+    """Run the replay; HeronError for an incident without a possible replay."""
     if request.is_interactive:
         return ReplayEnd(_replayed(request, None))
     progress = mmap.mmap(-1, _NUMBER.size)
@@ -68,7 +68,7 @@ def run_replay(request: ReplayRequest) -> ReplayEnd:
 
     def main(lifeline: int) -> int:
         os.close(ours)
-        os.dup2(STDERR, 1)  # what user code prints is not the report
+        os.dup2(STDERR, 1)  # output of user code is not the report
         with os.fdopen(theirs, "wb") as pipe:
             pipe.write(_answer(request, progress))
         return 0
@@ -113,7 +113,7 @@ def _replayed(request: ReplayRequest, progress: mmap.mmap | None) -> ReplayResul
 
 
 def _topology(request: ReplayRequest) -> tuple[TopologySpec, list[str]]:
-    """The topology to run, and what its code says of the replay."""
+    """The topology to run, with notes on its code."""
     from heron_engine.scheduler.container.executor import make_importable
 
     recorded = recorded_topology(request.incident)

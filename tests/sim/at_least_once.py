@@ -74,6 +74,7 @@ class Newest:
         self._task = task
         states.processes += 1
         self.latest = states.processes * NUMBERS_MAX
+        self.loaded: tuple[int, bytes | None] = 0, None
 
     def load(self) -> bytes | None:
         found = self._states.of.get(self._task)

@@ -1,4 +1,4 @@
-"""An instance's core with a flight recorder, fed by hand, and the replay of what it recorded."""
+"""An instance's core with a flight recorder, and replays of the recorded incidents."""
 
 import logging
 from array import array
@@ -68,7 +68,7 @@ class CorrectedTotals(Totals):
 
 
 class Counter(Spout, StatefulComponent):
-    """Emits numbers and again what has failed; raises at a number."""
+    """Emits numbers, failed numbers again; raises at a number."""
 
     RAISES_AT = 25
 
@@ -134,15 +134,15 @@ class RecordedRun:
         self.core.handle(Turn(), self.now)
 
     def receive(self, *several: Frames) -> None:
-        """Messages that come together."""
+        """Receive messages together."""
         self.core.handle(InstanceReceived(merge(several)), self.now)
 
     def idle(self) -> None:
-        """Nothing comes: time for a tick, or for a spout's turn."""
+        """Without input: time for a tick, or for a spout's turn."""
         self.core.handle(InputEmpty(), self.now)
 
     def save(self, number: int) -> bytes:
-        """As a checkpoint does; returns the state."""
+        """Take a checkpoint; returns the state."""
         self.core.driver.flush()
         self.core.instance.adapter.pre_save(str(number))
         state = as_bytes(self.core.instance.state.deferred_snapshot())
@@ -150,7 +150,7 @@ class RecordedRun:
         return state
 
     def fail(self, roots: list[int]) -> None:
-        """These tuples of a spout have failed."""
+        """Tuples of a spout have failed."""
         self.receive(encode_roots(FrameKind.FAILED, EPOCH, OTHER, SOURCE, array("Q", roots)))
 
     def demanded(self) -> Incident:
@@ -160,11 +160,11 @@ class RecordedRun:
         return self.incident()
 
     def incident(self) -> Incident:
-        """The newest one that was kept."""
+        """The newest incident."""
         return incident_of(self._task(), self.kept[-1], 5.0)
 
     def killed(self, number: int, state: bytes | None, how: str) -> Incident:
-        """What the next process makes of the ring, given the state with which it begins."""
+        """The incident made by the task's next process, which begins with a state."""
         left = LeftRing(self.ring.content(), how, 5.0)
         return incident_of(self._task(), left.recorded(number, state), 5.0)
 

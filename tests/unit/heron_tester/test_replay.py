@@ -1,5 +1,7 @@
 """Replays of incidents: the same failure, a corrected class, and what cannot be repeated."""
 
+from typing import Any
+
 import pytest
 
 from heron_core.errors import UsageError
@@ -124,7 +126,7 @@ def test_until_ends_in_front_of_a_tuple() -> None:
 def test_a_spout_emits_the_same_and_fails_at_the_same_call(mode: str) -> None:
     """Three tuples that fail are emitted again: their roots are others in the replay."""
     run = RecordedRun(Counter, mode)
-    driver = run.core.driver
+    driver: Any = run.core.driver
     driver.some_calls(10, run.now)
     driver.flush()
     if mode == ONCE:

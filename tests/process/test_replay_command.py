@@ -1,0 +1,49 @@
+"""A process that a bad tuple has killed, and `heronpy replay` of what its flight recorder kept."""
+
+import json
+import stat
+from pathlib import Path
+
+from tests.process.process_support import TOPOLOGIES, Place
+
+TOPOLOGY = TOPOLOGIES / "recorded.py"
+NUMBERS, BAD = 400, 300
+
+
+def incident_of(place: Place) -> Path:
+    """The only one; the rings of processes that ended in order are gone."""
+    (found,) = (place.logs("Recorded") / "incidents").iterdir()
+    assert stat.S_IMODE(found.stat().st_mode) == 0o600
+    return found
+
+
+def corrected(place: Place) -> Path:
+    """The topology without the bug, elsewhere."""
+    file = place.path / "corrected.py"
+    text = TOPOLOGY.read_text("utf-8").replace("os.kill(os.getpid(), signal.SIGKILL)", "return")
+    file.write_text(text, "utf-8")
+    return file
+
+
+def test_a_process_killed_by_a_tuple_is_killed_again_and_not_with_corrected_code(
+    place: Place,
+) -> None:
+    place.heronpy("run", TOPOLOGY).succeeded()
+    assert place.results()["counted"] == list(range(NUMBERS))
+    incident = incident_of(place)
+    assert f"heronpy replay {incident}" in place.log("Recorded", "count-2")
+
+    (place.results_folder / "killed").unlink()
+    again = place.heronpy("replay", incident)
+    assert again.code == 3, again.err
+    assert "the same failure at tuple" in again.out
+    assert "was killed by signal 9 (SIGKILL)" in again.out
+
+    (place.results_folder / "killed").unlink()
+    place.environment["PYTHONPATH"] += f":{TOPOLOGIES}"
+    good = place.heronpy("replay", incident, "--code", corrected(place), "--json").succeeded()
+    report = json.loads(good.out)
+    assert (report["outcome"], report["failures"]) == ("no failure", [])
+    assert report["output"]["missing"] == 0
+    assert report["state"] is not None
+    assert report["complete"]
