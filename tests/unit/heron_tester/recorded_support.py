@@ -101,6 +101,7 @@ class RecordedRun:
         mode: str,
         config: Mapping[str, Any] | None = None,
         ring_bytes: int = RING_BYTES,
+        fields: tuple[str, ...] = ("a", "b"),
     ) -> None:
         self.now = 100.0
         self.kept: list[Recorded] = []
@@ -108,7 +109,7 @@ class RecordedRun:
         self.ring = RecordRing.begun(bytearray(HEADER_BYTES + ring_bytes), 5.0)
         self.recorder = FlightRecorder(self.ring, self._clock, self._keep, True)
         self.topology = topology_of(
-            kind, (StreamSpec("default", ("a", "b")),), [reads(SHUFFLE)],
+            kind, (StreamSpec("default", fields),), [reads(SHUFFLE)],
             {"topology.reliability.mode": mode, **(config or {})},
         )  # fmt: skip
         is_exact = mode == "EFFECTIVELY_ONCE"

@@ -1,4 +1,4 @@
-"""The bolt of docs/REPLAY.md, recorded until it raises, and its replay."""
+"""Record and replay the bolt of docs/REPLAY.md."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ Mean = _guide()["Mean"]
 
 
 def test_the_bolt_of_the_page_fails_again_at_the_tuple_behind_the_cause() -> None:
-    run = RecordedRun(Mean, "EFFECTIVELY_ONCE")
+    run = RecordedRun(Mean, "EFFECTIVELY_ONCE", fields=("mean",))
     run.receive(batch([2.0, 1], [4.0, 1], epoch=EPOCH))
     run.save(1)
     run.receive(batch([1.0, -3], [3.0, 1], [5.0, 1], epoch=EPOCH))
