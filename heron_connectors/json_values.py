@@ -14,11 +14,11 @@ from uuid import UUID
 from heron_core.errors import SHORT_CHARACTERS_MAX, shown
 
 _AS_TEXT = (date, time, Decimal, UUID)
-"""Types written as text: a reader that knows the type restores an equal value."""
+"""Types written as text: a reader with the type restores an equal value."""
 
 
 def object_of(fields: Sequence[str], values: Sequence[Any]) -> bytes:
-    """The values by their fields, as an object; ValueError that names the first one without."""
+    """The values by field, as an object; ValueError with the first field without a JSON form."""
     try:
         return _written(dict(zip(fields, values, strict=True)), keys_from=1)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The transactions of a sink in two phases that are prepared and not committed yet."""
+"""Prepared and uncommitted transactions of a sink in two phases."""
 
 import secrets
 from collections import deque
@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 WRITER_BYTES = 8
-"""Random bytes of a writer's name: enough that no name is drawn twice."""
+"""Random bytes of a writer's name: enough for unique names."""
 LAST = 99_999_999
 """The number of the transaction after the last checkpoint: behind every checkpoint's number."""
 
@@ -25,8 +25,8 @@ class TransactionId:
     writer: str
     """A random text, of one life of an instance."""
     number: int
-    """Rises with each transaction of a writer. Under EFFECTIVELY_ONCE it is the checkpoint's, on an
-    engine of batches the batch's, from 1 on."""
+    """Rises with each transaction of a writer, from 1 on: the checkpoint's number under
+    EFFECTIVELY_ONCE, the batch's number on an engine of batches."""
 
     def __str__(self) -> str:
         return f"{self.number:08d}-{self.writer}"
@@ -34,7 +34,7 @@ class TransactionId:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A transaction that is prepared: from here on it can be committed, whatever dies."""
+    """A prepared transaction: the commit is possible after the death of any process."""
 
     id: TransactionId
     checkpoint: int
@@ -61,16 +61,17 @@ class PreparedTransactions:
         self._waiting.append(prepared)
 
     def completed(self, checkpoint: int) -> None:
-        """Whatever belongs to this checkpoint or to an older one is to be committed."""
+        """Mark transactions of the checkpoint and of older checkpoints for the commit."""
         self._completed = max(checkpoint, self._completed)
 
     def complete_all(self) -> None:
-        """All are to be committed: it is the end, or a completed checkpoint has brought them."""
+        """Mark all transactions for the commit: at the end, or after a restore from a completed
+        checkpoint."""
         self._completed = max([self._completed, *(each.checkpoint for each in self._waiting)])
 
     @property
     def due(self) -> Prepared | None:
-        """The next one to be committed now."""
+        """The next transaction to commit; None without a marked transaction."""
         if self._waiting and self._waiting[0].checkpoint <= self._completed:
             return self._waiting[0]
         return None
@@ -101,5 +102,5 @@ def new_writer() -> str:
 
 
 def writer_of_batches(run: str, component: str, index: int) -> str:
-    """The name of an instance in all processes of a run: a batch that is repeated has its id."""
+    """The name of an instance in all processes of a run: a repeated batch has an equal id."""
     return sha256(f"{run}.{component}.{index}".encode()).hexdigest()[: 2 * WRITER_BYTES]

@@ -1,9 +1,7 @@
-"""The choice of the hot path: the compiled one where it is installed or built, otherwise the Python
-one.
+"""The choice of the hot path: compiled if installed or built, otherwise Python.
 
-HERONPY_NATIVE=0 turns the compiled path off. A path built from another source than that of this
-installation is left alone: the two would not understand each other. HOT_PATH names the path that
-runs, and the reason if that is not the compiled one.
+HERONPY_NATIVE=0 turns the compiled path off. Extensions built from other sources than the installed
+sources are ignored, as both must agree. HOT_PATH names the chosen path, with the reason for Python.
 """
 
 import os
@@ -89,8 +87,7 @@ MODULES: tuple[ModuleType, ...] = (
     hot_buffers, hot_path, hot_emit, hot_trees, hot_messages, hot_batches, hot_rows, hot_tables,
     hot_state, hot_columns,
 )  # fmt: skip
-"""Modules with an extension. A module is listed behind those whose classes its extension
-imports."""
+"""Modules with an extension; an extension imports classes of earlier modules alone."""
 
 
 def extension(module: ModuleType) -> str:
@@ -109,17 +106,17 @@ def source_numbers() -> list[int]:
 
 
 def _chosen() -> tuple[tuple[Any, ...], str]:
-    """The modules that run, and the text of HOT_PATH."""
+    """The chosen modules, and the text of HOT_PATH."""
     if os.environ.get(SWITCH) == OFF:
         return MODULES, TURNED_OFF
     try:
         compiled = tuple(import_module(extension(each)) for each in MODULES)
-    # An extension of another compiler, library or Cython raises whatever it likes.
+    # An extension of another compiler, library or Cython may raise any exception.
     except Exception as error:
         return MODULES, _import_failure(error)
     try:
         is_current = [each.SOURCE_NUMBER for each in compiled] == source_numbers()
-    except OSError:  # nothing to compare it with, as in a zip file
+    except OSError:  # without sources to compare, as in a zip file
         is_current = False
     return (compiled, COMPILED) if is_current else (MODULES, OF_ANOTHER_VERSION)
 

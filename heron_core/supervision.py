@@ -1,11 +1,11 @@
-"""Messages of a process to its supervisor on the status pipe: encoded and decoded here. Pure.
+"""Encoding of messages from a process to its supervisor on the status pipe. Pure.
 
 A status pipe is a stream of bytes from a process to its starter:
 
     0                          heartbeat: the process is alive
-    1                          reload: the plan has changed, read it where it is kept
-    2, length (4 bytes), JSON  message: the plan has changed to the one in the JSON
-    3                          up: the process does its work
+    1                          reload: the plan has changed, read the state store
+    2, length (4 bytes), JSON  message: the plan has changed to the plan in the JSON
+    3                          up: the process works
     any other byte             text with the reason why the process ends
 
 A killed process may leave the pipe at any byte: an incomplete message does not count.
@@ -25,16 +25,16 @@ RELOAD = b"\1"
 MESSAGE = b"\2"
 UP = b"\3"
 PACKING = "packing"
-"""Key of a message: the packing plan by which a stream manager works now."""
+"""Key of a message: the present packing plan of a stream manager."""
 MESSAGE_LENGTH = struct.Struct("!I")
 HEARTBEAT_SECS = 0.5
-"""Shortest time between two heartbeats: a process may ask for one as often as it likes."""
+"""Shortest time between two heartbeats; more frequent calls send nothing."""
 STATUS_PIPE_BYTES = 65536
-"""Capacity of a pipe, and so the most that one read can return."""
+"""Capacity of a pipe, and largest result of one read."""
 REASON_BYTES_MAX = 4096
-"""Longest reason of an end; a pipe holds more, so a write of a reason never blocks."""
+"""Longest reason of an end; below a pipe's capacity, so a write of a reason never blocks."""
 MESSAGE_BYTES_MAX = 16 << 20
-"""Longest message: a packing plan of a hundred thousand instances; a longer one is an error."""
+"""Longest message: a packing plan of a hundred thousand instances."""
 
 _HEADER_BYTES = len(MESSAGE) + MESSAGE_LENGTH.size
 _CONTROL_BYTES = HEARTBEAT + RELOAD + MESSAGE + UP
@@ -43,12 +43,12 @@ _PIECE = re.compile(b"\0+|\1+|\2|\3+|[^\0\1\2\3]+")
 
 
 def encode_reason(text: str) -> bytes:
-    """Bytes of a reason for an end; a text that is too long is cut."""
+    """Bytes of a reason for an end; a longer text is cut."""
     return text.encode("utf-8", "replace").translate(_TO_SPACES)[:REASON_BYTES_MAX]
 
 
 def encode_message(data: Mapping[str, Any]) -> bytes:
-    """Bytes of a message; ProtocolError for one that is larger than readers take."""
+    """Bytes of a message; ProtocolError above the limit of readers."""
     body = json.dumps(data).encode()
     if len(body) > MESSAGE_BYTES_MAX:
         raise ProtocolError(f"a message of {len(body)} bytes, of at most {MESSAGE_BYTES_MAX}")
@@ -57,22 +57,21 @@ def encode_message(data: Mapping[str, Any]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class PlanNotice:
-    """Says that the plan of a process has changed."""
+    """Notice of a changed plan."""
 
     message: Mapping[str, Any] | None
-    """Content of the message about the plan; None: the notice says only that the plan has
-    changed."""
+    """Content of the message about the plan; None for a notice without the plan."""
 
 
 @dataclass(slots=True)
 class StatusReader:
-    """Decodes the bytes of one process, however reads cut these."""
+    """Decodes the bytes of one process, from reads of any sizes."""
 
     _unread: bytes = b""
-    """Beginning of a message whose rest is on its way."""
+    """Beginning of an incomplete message."""
     _reason: bytes = b""
     is_up: bool = False
-    """Whether the process has said that it does its work."""
+    """Whether the process has reported its work."""
 
     @property
     def reason(self) -> str:
@@ -82,8 +81,7 @@ class StatusReader:
     def feed(self, data: bytes) -> list[PlanNotice]:
         """Take in the bytes of a read; returns the notices about the plan.
 
-        ProtocolError for bytes that no process of ours sends.
-        """
+        ProtocolError for bytes of a foreign process."""
         data, self._unread = self._unread + data, b""
         notices: list[PlanNotice] = []
         at = 0
@@ -106,7 +104,7 @@ class StatusReader:
 
     @staticmethod
     def _message_end(data: bytes, start: int) -> int | None:
-        """Index behind the message that starts at `start`; None if the end has not come yet."""
+        """Index behind the message that starts at `start`; None for an incomplete message."""
         if len(data) < start + _HEADER_BYTES:
             return None
         (length,) = MESSAGE_LENGTH.unpack_from(data, start + len(MESSAGE))

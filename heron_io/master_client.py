@@ -25,7 +25,7 @@ class NoAnswer(HeronError):
 
 
 class MasterClient:
-    """Commands to one topology's master; looks its address up again when it does not answer."""
+    """Commands to a topology's master, whose address is looked up again without an answer."""
 
     def __init__(
         self, store: StateStore, name: str, context: "zmq.Context[zmq.Socket[bytes]] | None" = None

@@ -1,18 +1,18 @@
-"""Whose process is at the other end of a connection on this machine, by the kernel's tables.
+"""The user of the peer of a connection on this machine, by the kernel's tables.
 
-A port on loopback is open to all users of the machine. Linux says of each connection whose it is.
+A port on loopback is open to all users of the machine. Linux lists the user of each connection.
 """
 
 from collections.abc import Iterable
 from contextlib import suppress
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
-"""A client with a socket for both families is in the second one."""
+"""A client with a socket for both families is in the second table."""
 _LOCAL, _REMOTE, _USER = 1, 2, 7
 
 
 def users_of(rows: Iterable[str], client_port: int, server_port: int) -> set[int]:
-    """The ids of users who have a socket from one port to the other."""
+    """Ids of users with a socket from the client's port to the server's."""
     users = set()
     for row in rows:
         cells = row.split()
@@ -31,9 +31,9 @@ def _port(address: str) -> int:
 
 
 def peer_users(client_port: int, server_port: int) -> set[int] | None:
-    """Whose the client of a connection on this machine may be: one user as a rule, several if the
-    same two ports are in use on several addresses, none if the client is gone. None where the
-    system does not say."""
+    """Possible users of the client of a connection on this machine: usually one user, several if
+    the two ports are in use on several addresses, empty after the end of the client. None on a
+    system without the tables."""
     users: set[int] = set()
     known = False
     for path in TABLES:

@@ -95,13 +95,13 @@ def cpu_secs_of_tree(pid: int) -> float | None:
 
 
 class OwnUsage:
-    """CPU and memory of this very process, measured now and then."""
+    """Sampled CPU and memory of the current process."""
 
     def __init__(self) -> None:
         self._at, self._cpu_secs = time.monotonic(), time.process_time()
 
     def measure(self) -> dict[str, float]:
-        """Share of one core since the last time, waits for a core since the start, and memory."""
+        """Share of a core since the last sample, waits for a core since the start, and memory."""
         at, cpu_secs = time.monotonic(), time.process_time()
         elapsed, used = at - self._at, cpu_secs - self._cpu_secs
         self._at, self._cpu_secs = at, cpu_secs

@@ -1,7 +1,7 @@
-"""Savepoints made of entries: the start of a topology that has never run.
+"""Savepoints written from entries, as the start of a new topology.
 
-The states are those of real tasks, in the backend that the topology will use: a topology that
-begins with the savepoint reads it as any other, and divides the keys among its tasks.
+The states are in the format of tasks and in the topology's backend: a topology restores the
+savepoint like any other, and divides the keys among its tasks.
 """
 
 import os
@@ -28,9 +28,10 @@ from heron_io.checkpoint_store.signer import digest_of_state
 from heron_io.checkpoint_store.state_folder import StateFolder, wrong
 
 WRITABLE = set(READABLE) - {StateKind.MERGEABLE, StateKind.PARTIAL}
-"""A monoid's values are read as estimates, from which they cannot be made again."""
+"""Kinds of states to write. A monoid's values are read as estimates, and an estimate does not
+determine the value."""
 CHECKPOINT = 1
-"""Number of a savepoint made of entries, which is the number of no run's checkpoint."""
+"""Checkpoint number of a savepoint written from entries."""
 
 
 class NewEntry(Struct, frozen=True):
@@ -72,19 +73,18 @@ class SavepointPlan(Struct, frozen=True, kw_only=True):
 
     topology: str
     at: float
-    """In seconds since 1970."""
+    """Time of the savepoint, in seconds since 1970."""
     tasks: int = 1
-    """Number of tasks of each component in the savepoint; a topology that begins with it may have
-    any number."""
+    """Number of tasks of each component in the savepoint; a restored topology may have any
+    number."""
     backend: str = MEMORY
     key: bytes = b""
-    """Key of the signature; empty: no signature, which only plain values in memory can do
-    without."""
+    """Key of the signature; empty: unsigned, which is valid for plain values in memory alone."""
 
 
 def write_savepoint(url: str, states: Sequence[NewState], plan: SavepointPlan) -> dict[str, int]:
     """Write a savepoint into a new folder; COMPONENT.STATE -> number of entries. UsageError for
-    invalid entries, after which no part of the savepoint is left."""
+    invalid entries; then the folder has no part of the savepoint."""
     _check(states)
     folder = open_checkpoint_store(url).savepoint()
     _check_is_free(folder)
@@ -165,7 +165,7 @@ def _made(stack: ExitStack, backend: str, component: str) -> StateBackend:
 
 
 def _fill(backends: Sequence[StateBackend], state: NewState) -> int:
-    """Put all entries into the backends that own their keys; returns the number of entries."""
+    """Put each entry into the backend of its key; returns the number of entries."""
     tables = [backend.table(state.table) for backend in backends]
     deadlines = [None for _ in backends] if state.kind is StateKind.PLAIN else [
         backend.table(deadlines_of(state.table)) for backend in backends

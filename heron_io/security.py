@@ -1,9 +1,9 @@
-"""Doors between processes over tcp: only who holds the topology's key pair comes in.
+"""Authentication between processes over tcp: access is by the topology's key pair.
 
-Each topology has a CURVE key pair of its own, made when it starts and kept in the state store. Its
-processes use it on both sides: a server lets in clients whose public key is the topology's, and a
-client that does not know the server's public key cannot even begin. Local sockets need none of it:
-they lie in a folder that only its owner may enter.
+Each topology has a CURVE key pair, created at the start and stored in the state store. Client and
+server both use the pair: a server accepts clients with the topology's public key, and a client
+without the server's public key cannot complete a handshake. Local sockets need no keys: their
+folder is accessible to its owner alone.
 """
 
 import logging
@@ -19,19 +19,19 @@ from heron_core.typed_json import from_json
 log = logging.getLogger("security")
 
 LOG_EVERY_SECS = 60.0
-"""An intruder that tries again and again must not fill the log."""
+"""Repeated attempts of an intruder must not fill the log."""
 _FAILED = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 )
 _MONITOR_EVENT = struct.Struct("=Hi")
-"""The first frame of what a monitor says: event, value."""
+"""First frame of a monitor's message: event, value."""
 
 
 def monitored_event(frames: list[bytes]) -> int:
-    """Which event a monitor socket tells of. zmq.utils.monitor reads it, too, but imports asyncio
-    and ssl, a quarter of what a process of the engine imports."""
+    """The event of a monitor's message. zmq.utils.monitor would do, but imports asyncio and ssl, a
+    quarter of the imports of an engine's process."""
     event: int = _MONITOR_EVENT.unpack(frames[0])[0]
     return event
 
@@ -43,24 +43,24 @@ class Keys(Struct, frozen=True):
     public: str
     secret: str
     run: str = ""
-    """The run whose states this one goes on with; empty: its own."""
+    """The earlier run whose states this run continues; empty: its own."""
     states: str = ""
-    """Signs the states of its checkpoints, in hex; empty: they are not signed."""
+    """Key for signatures of checkpoints' states, in hex; empty: states are not signed."""
 
     @staticmethod
     def new(run: str = "", states: bytes = b"") -> "Keys":
-        """A new pair, for a topology whose states the key `states` signs."""
+        """A new pair; the key `states` signs the topology's states."""
         public, secret = zmq.curve_keypair()
         return Keys(public.decode("ascii"), secret.decode("ascii"), run, states.hex())
 
     @property
     def states_key(self) -> bytes:
-        """As bytes."""
+        """The key `states` as bytes."""
         return bytes.fromhex(self.states)
 
     @staticmethod
     def stored(data: Any) -> "Keys":
-        """The pair of a node of the state store; ProtocolError if it has none."""
+        """The pair from a node of the state store; ProtocolError for a node without keys."""
         return from_json(Keys, data, "a topology's pair of keys")
 
     def use_as_client(self, sock: "zmq.Socket[bytes]") -> None:
@@ -73,7 +73,7 @@ class Keys(Struct, frozen=True):
         sock.curve_secretkey = self.secret.encode("ascii")
 
     def use_as_server(self, sock: "zmq.Socket[bytes]") -> None:
-        """Let a socket accept clients; `CurveAuthenticator` says which."""
+        """Let a socket accept clients chosen by `CurveAuthenticator`."""
         self._own(sock)
         sock.curve_server = True
 
@@ -81,8 +81,8 @@ class Keys(Struct, frozen=True):
 class CurveAuthenticator:
     """Lets clients with the topology's key into the guarded sockets of one context.
 
-    It answers zmq's questions about clients (ZAP, RFC 27) from the process's own poll loop, so it
-    needs no thread.
+    Answers zmq's questions about clients (ZAP, RFC 27) from the process's poll loop, without a
+    thread.
     """
 
     def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", keys: Keys) -> None:
@@ -92,25 +92,25 @@ class CurveAuthenticator:
         self._questions.bind("inproc://zeromq.zap.01")
         self._monitors: list[zmq.Socket[bytes]] = []
         self.refused = 0
-        """Clients that were not let in."""
+        """Refused clients."""
         self.disconnected = 0
-        """Connections that have ended: of processes that died or were refused, and those that zmq
-        cut for bytes of another protocol or for a frame that is too long."""
+        """Ended connections: of dead or refused processes, and connections cut by zmq for bytes of
+        another protocol or an overlong frame."""
         self._logged_at = float("-inf")
         self._last = "?"
 
     def guard(self, sock: "zmq.Socket[bytes]") -> None:
-        """Before it is bound: let only clients with the key into this socket."""
+        """Let only clients with the key into a socket; before `bind`."""
         self._keys.use_as_server(sock)
         self._monitors.append(sock.get_monitor_socket(_FAILED | zmq.EVENT_DISCONNECTED))
 
     @property
     def sockets(self) -> list["zmq.Socket[bytes]"]:
-        """To be polled for input; `serve` when there is any."""
+        """Sockets to poll for input, for `serve`."""
         return [self._questions, *self._monitors]
 
     def serve(self, ready: dict[Any, int], now: float) -> None:
-        """Answer what came, count and tell who was refused."""
+        """Answer questions about clients; count and log refused clients."""
         if self._questions in ready:
             self._answer(self._questions.recv_multipart())
         for monitor in self._monitors:

@@ -1,7 +1,7 @@
-"""What the servers' loops have in common: sockets to poll, clients to let in, a timer, an end.
+"""The loop of servers: polling of sockets, authentication of clients, a timer, an end.
 
-A server makes a `ServerLoop`, gets its sockets from it or registers its own, and then asks it again
-and again until there is an `end`:
+A server creates a `ServerLoop`, takes sockets from the loop or registers sockets, and polls until
+there is an `end`:
 
     while loop.end is None:
         if loop.is_timer_due(time.monotonic()):
@@ -29,20 +29,20 @@ from heron_io.waker import Waker
 
 
 class ServerEnd(Struct, frozen=True):
-    """Why a server ends, and with which exit code."""
+    """Reason and exit code of a server's end."""
 
     reason: str
     code: int
 
 
 class ServerLoop:
-    """Polls the sockets of one server, each of whose clients has the topology's key."""
+    """Polls the sockets of one server; clients need the topology's key."""
 
     def __init__(self, keys: Keys, link: SupervisorLink | None, timer_secs: float) -> None:
-        """Without a `link` the server is a thread, which whoever started it stops."""
+        """Without a `link` the server is a thread, stopped by its creator."""
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self.end: ServerEnd | None = None
-        """None while the server is to go on."""
+        """None while the server runs."""
         self._authenticator = CurveAuthenticator(self.context, keys)
         self._poller = zmq.Poller()
         for socket in self._authenticator.sockets:
@@ -51,7 +51,7 @@ class ServerLoop:
         if link is not None:
             self._poller.register(link.lifeline, zmq.POLLIN)
         self.timer_secs = timer_secs
-        """Between two timers, from the last one on."""
+        """Interval of the timer, from the last timer on."""
         self._timer_was_at = float("-inf")
         self._stopped = Waker()
         self._poller.register(self._stopped.readable, zmq.POLLIN)
@@ -59,7 +59,7 @@ class ServerLoop:
     def tcp_router(
         self, host: str, hwm: int, frame_bytes_max: int
     ) -> "tuple[zmq.Socket[bytes], str]":
-        """A ROUTER on a free port of `host` that is polled, and its address."""
+        """A polled ROUTER on a free port of `host`, and its address."""
         polled = len(self._authenticator.sockets)
         router, address = tcp_router(self.context, host, hwm, frame_bytes_max, self._authenticator)
         for each in (router, *self._authenticator.sockets[polled:]):
@@ -71,7 +71,7 @@ class ServerLoop:
         self._poller.register(sock, events)
 
     def unregister(self, sock: "zmq.Socket[bytes]") -> None:
-        """Poll it no more."""
+        """Stop polling a socket."""
         self._poller.unregister(sock)
 
     def stop(self, reason: str, code: int = 0) -> None:
@@ -81,7 +81,7 @@ class ServerLoop:
             self._stopped.wake()
 
     def stop_on_sigterm(self) -> None:
-        """Let SIGTERM stop it."""
+        """Let SIGTERM stop the loop."""
 
         def stop(number: int, frame: FrameType | None) -> None:
             self.stop("SIGTERM")
@@ -89,8 +89,8 @@ class ServerLoop:
         signal.signal(signal.SIGTERM, stop)
 
     def is_timer_due(self, now: float) -> bool:
-        """Whether a timer's interval is over, which begins the next one. A supervisor gets a
-        heartbeat with it."""
+        """Whether the timer is due; a due timer starts the next interval and sends the supervisor a
+        heartbeat."""
         if now < self._timer_was_at + self.timer_secs:
             return False
         self._timer_was_at = now
@@ -100,12 +100,12 @@ class ServerLoop:
         return True
 
     def until_timer_secs(self, now: float) -> float:
-        """How long it is until the timer is due."""
+        """Seconds until the timer is due."""
         return min(self.timer_secs, max(0.0, self._timer_was_at + self.timer_secs - now))
 
     def poll(self, timeout_secs: float) -> dict[Any, int]:
-        """What is ready, after waiting for something at most so long; meanwhile clients are let in
-        or refused. Nothing is ready for a server whose parent is gone: it ends."""
+        """Ready sockets, after waiting at most `timeout_secs`; clients are authenticated meanwhile.
+        After the end of the parent process the result is empty, and the server ends."""
         ready: dict[Any, int] = dict(self._poller.poll(math.ceil(timeout_secs * 1000)))
         if self._link is not None and self._link.lifeline in ready:
             self.stop("the parent process is gone", ExitCode.ORPHANED)
@@ -117,12 +117,12 @@ class ServerLoop:
     def received(
         self, sock: "zmq.Socket[bytes]", ready: dict[Any, int], most: int
     ) -> Iterator[list[bytes]]:
-        """Up to `most` messages of a socket that is ready."""
+        """Up to `most` messages of a ready socket."""
         return drain(sock, most) if sock in ready else iter(())
 
     def rest(self, secs: float) -> None:
-        """A while between two tries of something, of which the supervisor hears; it ends early if
-        the server is to end."""
+        """Pause between two attempts, with heartbeats for the supervisor; the end of the server
+        ends the pause."""
         until = time.monotonic() + secs
         while self.end is None and (left := until - time.monotonic()) > 0:
             if self._link is not None:
@@ -131,17 +131,15 @@ class ServerLoop:
 
     @property
     def connections(self) -> dict[str, int]:
-        """Connections that were refused for lack of the key, and those that have ended."""
+        """Numbers of connections refused without the key, and of ended connections."""
         return {
             "refused": self._authenticator.refused,
             "disconnected": self._authenticator.disconnected,
         }
 
     def close(self, linger_ms: int) -> ServerEnd:
-        """Close all sockets, with so long for what is still to be sent; returns the end."""
-        self.end = self.end or ServerEnd(
-            "nothing to do", 0
-        )  # a signal that comes now stops nothing
+        """Close all sockets, with `linger_ms` for unsent messages; returns the end."""
+        self.end = self.end or ServerEnd("nothing to do", 0)  # a later signal has no effect
         self.context.destroy(linger=linger_ms)
         self._stopped.close()
         return self.end

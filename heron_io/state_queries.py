@@ -1,7 +1,7 @@
 """Live queries of the state of a running topology: asked of its master, which asks the instances.
 
-A client sends a question and waits for its one reply; what is not there is an answer without
-entries, and what could not be asked is an error that says so.
+A client sends a question and waits for one reply. An absent key is an answer without entries; an
+unreachable state is an error.
 """
 
 import json
@@ -27,22 +27,22 @@ SECS_MAX = 60.0
 SECS_MIN = 0.01
 LIMIT = 100
 LIMIT_MAX = 10_000
-"""These five as topology_master.queries has them."""
+"""Limits of topology_master.queries: five constants."""
 REPLY_SECS = 1.0
-"""The master answers by the time-out of a question; its reply is on its way for so long at most."""
+"""Longest way of a reply: the master answers by the time-out of the question."""
 
 Ask = Callable[[str, dict[str, Any], float], dict[str, Any]]
-"""Command, arguments and how long to wait -> the master's answer; HeronError if there is none."""
+"""(command, arguments, seconds to wait) -> answer of the master; HeronError without an answer."""
 
 
 class StateUnavailable(HeronError):
-    """The state is there, and could not be asked now."""
+    """The state exists, and is temporarily unavailable."""
 
     exit_code = ExitCode.UNSTARTED
 
 
 class TooManyQueries(StateUnavailable):
-    """As many queries as there may be are in flight."""
+    """The limit of queries in flight is reached."""
 
 
 class QueryTimedOut(StateUnavailable):
@@ -50,7 +50,7 @@ class QueryTimedOut(StateUnavailable):
 
 
 class NoSuchState(UsageError):
-    """There is no component or no state of that name, or it cannot be read by key."""
+    """Unknown component or state, or a state that cannot be read by key."""
 
 
 class AnswerTooLarge(UsageError):
@@ -64,14 +64,14 @@ _ERRORS: dict[str, type[HeronError]] = {
     "overloaded": TooManyQueries,
     "timed_out": QueryTimedOut,
 }
-"""Outcome -> error; what is not listed is StateUnavailable."""
+"""Outcome -> error; StateUnavailable for other outcomes."""
 
 
 class WantedState(Struct, frozen=True, kw_only=True):
     """A question: about one key, or about the first keys in their order."""
 
     name: str
-    """COMPONENT.STATE; a component alone means what it keeps by put()."""
+    """COMPONENT.STATE; a component alone: its entries by put()."""
     key: Any = ABSENT
     map_key: Any = ABSENT
     prefix: Any = ABSENT
@@ -80,12 +80,12 @@ class WantedState(Struct, frozen=True, kw_only=True):
 
     @property
     def is_valid(self) -> bool:
-        """Whether the numbers are such as a master takes; its refusal says what is wrong."""
+        """Whether a master accepts the numbers; otherwise the refusal has the reason."""
         is_number = type(self.secs) in (int, float) and type(self.limit) is int
         return is_number and SECS_MIN <= self.secs <= SECS_MAX and 1 <= self.limit <= LIMIT_MAX
 
     def arguments(self) -> dict[str, Any]:
-        """As the master takes them; UsageError for a value that only its own class can make."""
+        """Arguments for the master; UsageError for a value without a plain form."""
         values = {"key": self.key, "map_key": self.map_key, "prefix": self.prefix}
         texts = {name: _text(name, each) for name, each in values.items() if each is not ABSENT}
         return {"name": self.name, "limit": self.limit, "secs": self.secs, **texts}
@@ -99,32 +99,32 @@ def _text(name: str, value: Any) -> str:
 
 
 class StateEntry(Struct, frozen=True):
-    """A key, and what an instance has for it."""
+    """A key and its value at an instance."""
 
     key: Any
     value: Any
-    """None, numbers, texts, lists, dicts, …; a ShownObject for what only user code can make."""
+    """None, numbers, texts, lists, dicts, …; a ShownObject for objects of user classes."""
     task: int
     instance: str
     """component[index]"""
 
 
 class StateAnswer(Struct, frozen=True):
-    """What there is, in the order of the keys."""
+    """Entries in the order of the keys."""
 
     name: str
     rows: tuple[tuple[int, str, str], ...]
     """(task, instance, JSON of key and value) of each entry"""
     has_more: bool = False
-    """Whether the limit may have cut it off."""
+    """Whether the limit may have cut off entries."""
 
     @property
     def entries(self) -> list[StateEntry]:
-        """They as Python values."""
+        """Entries as Python values."""
         return [_entry(*row) for row in self.rows]
 
     def lines(self) -> list[str]:
-        """They as JSON, with the task that has each."""
+        """Entries as JSON, each with its task."""
         return [
             f'{text[:-1]},"task":{task},"instance":{json.dumps(instance)}}}'
             for task, instance, text in self.rows
@@ -137,8 +137,7 @@ def _entry(task: int, instance: str, text: str) -> StateEntry:
 
 
 def query_state(ask: Ask, wanted: WantedState) -> StateAnswer:
-    """What instances have now; StateUnavailable, NoSuchState or another HeronError if they could
-    not be asked."""
+    """Entries of the instances now; StateUnavailable, NoSuchState or another HeronError."""
     try:
         reply = ask("query", wanted.arguments(), wanted.secs + REPLY_SECS)
     except NoAnswer as error:
@@ -164,7 +163,7 @@ class StateClient:
         self._direct = DirectQueries(self._client)
 
     def get(self, name: str, key: Any, default: Any = None, **options: Any) -> Any:
-        """What COMPONENT.STATE has for a key, or `default`; options are those of `query`."""
+        """Value of COMPONENT.STATE for a key, or `default`; options as of `query`."""
         entries = self.query(name, key=key, **options).entries
         return entries[0].value if entries else default
 
@@ -177,7 +176,7 @@ class StateClient:
         return query_state(self._client.ask, replace(wanted, secs=left_secs))
 
     def _directly(self, wanted: WantedState) -> StateAnswer | None:
-        """The answer of the one instance that has the key; None: the master is to be asked."""
+        """Answer of the instance with the key; None: ask the master."""
         if wanted.key is ABSENT or wanted.prefix is not ABSENT or not wanted.is_valid:
             return None
         texts = wanted.arguments()
@@ -185,7 +184,7 @@ class StateClient:
         return None if rows is None else StateAnswer(wanted.name, tuple(rows))
 
     def close(self) -> None:
-        """Let the connections go."""
+        """Close the connections."""
         self._direct.close()
         self._client.close()
         self._store.close()

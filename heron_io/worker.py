@@ -1,4 +1,4 @@
-"""Slow calls, run one after the other in a thread, for a loop that must not block."""
+"""Slow calls, one after the other in a thread, for a loop that must not block."""
 
 import logging
 import queue
@@ -17,20 +17,20 @@ Done = Callable[[Any], None]
 
 
 class WorkerThread:
-    """A thread, whose results the loop takes when `readable` is ready."""
+    """A thread; the loop takes results when `readable` is ready."""
 
     def __init__(self, name: str) -> None:
         self._waker = Waker()
         self._calls: queue.SimpleQueue[tuple[Call, Done] | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[tuple[Done, Any]] = queue.SimpleQueue()
         self.unfinished = 0
-        """Calls whose results were not taken yet."""
-        # A call that hangs must not keep the process from ending.
+        """Calls without a taken result."""
+        # A hanging call must not delay the end of the process.
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     @property
     def readable(self) -> int:
-        """A file descriptor that is readable when results are available."""
+        """A file descriptor, readable when results are available."""
         return self._waker.readable
 
     def begin(self, call: Call, done: Done) -> None:
@@ -40,7 +40,7 @@ class WorkerThread:
         self._calls.put((call, done))
 
     def finish(self) -> None:
-        """In the loop: give away the results that are there."""
+        """In the loop: pass the available results on."""
         self._waker.clear()
         while not self._results.empty():
             done, result = self._results.get()
@@ -48,7 +48,7 @@ class WorkerThread:
             done(result)
 
     def close(self, wait_secs: float) -> None:
-        """Wait so long for what was begun, and end."""
+        """Wait `wait_secs` for unfinished calls, and end the thread."""
         deadline = time.monotonic() + wait_secs
         while self.unfinished and (left := deadline - time.monotonic()) > 0:
             select.select([self.readable], [], [], left)

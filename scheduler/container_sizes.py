@@ -12,7 +12,7 @@ from heron_core.errors import UsageError
 from heron_core.plans import MIB, PackingPlan
 
 CONTAINER_SIZE = "container_size"
-"""In the scheduler's node: what each container has; a resource that is not limited is absent."""
+"""Key in the scheduler's node: size of each container, without unlimited resources."""
 CPU_TOLERANCE = 1e-9
 """Cores are sums of floats."""
 

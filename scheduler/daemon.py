@@ -63,7 +63,7 @@ def start(submission: Submission, backend: Supervised) -> ForkedChild:
 
 
 def _leave_terminal() -> int:
-    """Become a daemon; returns a lifeline that never ends."""
+    """Become a daemon; returns a lifeline without an end."""
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -71,7 +71,7 @@ def _leave_terminal() -> int:
 
 
 def _endless() -> int:
-    """A lifeline that never ends."""
+    """A lifeline without an end."""
     forever, _write_end = os.pipe()
     return forever
 
@@ -131,7 +131,7 @@ def _supervise(
         UNLIMITED,
         silent_secs,
         lambda _: _jobs_of_both_plans(submission, backend, sockets),
-        # Of an executor that was killed; a driver's processes have a life of their own.
+        # Only of a killed executor; processes of a driver live on.
         kills_orphans=backend.kind == LocalBackend.kind,
         was_up=submission.was_up,
     ).run()

@@ -1,4 +1,4 @@
-"""The process that replaces a killed scheduler of a submitted topology.
+"""The process to replace a killed scheduler of a submitted topology.
 
 The guardian is a child of the scheduler and only waits for the scheduler's end: a scheduler that
 ends gracefully ends its guardian first. A dead guardian is restarted by the scheduler. So either
@@ -40,7 +40,7 @@ NAME = "guardian"
 SHUTDOWN_SECS = 1.0
 HEARTBEAT_SECS = 1.0
 AGAIN_SECS = 5.0
-"""Between two tries to write into a state store that is away."""
+"""Pause between two attempts to write into the state store."""
 ENDED_SECS = 2 * CONTAINER_SHUTDOWN_SECS
 """Shutdown timeout of containers without their scheduler; later survivors are detected by the
 successors of their stream managers and masters, and end then."""
@@ -48,11 +48,11 @@ PREDECESSOR = "stopped because its scheduler was killed"
 
 
 class Guarded(Struct, frozen=True):
-    """The scheduler that is guarded."""
+    """The guarded scheduler."""
 
     submission: Submission
     node: dict[str, Any]
-    """Initial content of its node."""
+    """Initial content of the scheduler's node."""
     sockets: str
     serve: Callable[[Submission, str], int]
     """Be the scheduler of a submission, with that folder for sockets."""

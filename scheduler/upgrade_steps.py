@@ -2,8 +2,8 @@
 
 Each replacement starts after the previous container is proven: all instances are registered,
 data flows and, under checkpoints, a checkpoint is complete. The topology master is last: it
-verifies all others, and its restart never affects the data. A container that does not recover is
-rolled back to its previous engine, which ends the upgrade.
+verifies all others, and its restart never affects the data. After a failed recovery the container
+is rolled back to the previous engine, and the upgrade ends.
 """
 
 from collections.abc import Generator, Mapping
@@ -30,19 +30,19 @@ from heron_engine.scheduler.operation_steps import (
 )
 
 FLOW_SECS = 10.0
-"""How long nothing may be processed after a container is back; a source may have nothing to say."""
+"""Longest wait for processed tuples after the return of a container; a source may be silent."""
 UPGRADED, REPLACING = "upgraded", "replacing"
-"""In the result: the finished containers, and the current one with its previous engine."""
+"""Keys of the result: finished containers, and the current container with its previous engine."""
 
 
 class _Replacing(Struct, frozen=True):
-    """A container that is being replaced."""
+    """A container during its replacement."""
 
     container: int
     before: Service
     """The previous process."""
     ran: InstalledEngine | None
-    """The previous engine; None: the scheduler's own."""
+    """The previous engine; None for the scheduler's engine."""
 
 
 class Upgrade(Struct, frozen=True):
@@ -79,7 +79,7 @@ class Upgrade(Struct, frozen=True):
         return _Replacing(container, before, ran.engine)
 
     def _replace(self, it: _Replacing, position: str, done: list[int]) -> Steps:
-        """Replace one container and verify it; HeronError after a rollback."""
+        """Replace and verify a container; HeronError after a rollback."""
         containers = self.steps.containers
         try:
             if self.steps.service(it.container) in (it.before, None):
@@ -118,7 +118,7 @@ class Upgrade(Struct, frozen=True):
         return {}
 
     def _has_checkpoint(self) -> Steps:
-        """Wait for a newly started and completed checkpoint, if enabled: it involves every
+        """Wait for a newly started and completed checkpoint, if enabled: a checkpoint involves each
         instance."""
         late_at = self.steps.clock() + self.steps.containers.back_secs
         while (stats := self._stats()) is None or not _is_released(stats):
@@ -131,7 +131,7 @@ class Upgrade(Struct, frozen=True):
                     waiting = progress.text.removeprefix("waiting for ")
                     yield replace(progress, text=f"waiting for a checkpoint: {waiting}")
                 break
-            except HeronError:  # the next one may do better
+            except HeronError:  # the next attempt may succeed
                 if self.steps.clock() > late_at:
                     raise
         return {}
@@ -142,7 +142,7 @@ class Upgrade(Struct, frozen=True):
         return next(iter(stats.errors.values())) if stats and stats.errors else str(error)
 
     def _roll_back(self, it: _Replacing) -> Generator[OperationProgress, None, None]:
-        """Roll the container back to its previous engine and wait for it."""
+        """Roll the container back to its previous engine and wait for the container."""
         failed = self.steps.service(it.container)
         self.steps.containers.choose(it.container, Choice(it.ran))
         self.steps.containers.stop(it.container)

@@ -18,7 +18,7 @@ LEAST = -(1 << 63)
 STRICT_SINCE = (3, 37)
 """First version with STRICT tables, and with the pragma that reports them."""
 _NUMBER = re.compile(r"[ \t-\r]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t-\r]*", re.ASCII)
-"""A text that a numeric column converts to a number."""
+"""A text converted to a number by a numeric column."""
 _TEXT, _NUMERIC, _REAL, _ANY = "text", "numeric", "real", "any"
 _STRICT: Mapping[str, Any] = {
     "int": int, "integer": int, "real": (int, float), "text": (str, date), "blob": bytes,
@@ -66,7 +66,7 @@ class Sqlite:
         ]
 
     def key(self, name: str) -> str:
-        """Names are the same whatever their letters' case."""
+        """Names are equal without regard to case."""
         return name.strip('"`[]').lower()
 
     def problem(self, column: DatabaseColumn, value: Any) -> str:
@@ -107,7 +107,7 @@ def problem_of_value(value: Any) -> str:
 
 
 def _affinity(kind: str) -> str:
-    """What a column's type means to sqlite."""
+    """Affinity of a column's type in sqlite."""
     if "int" in kind:
         return _NUMERIC
     if any(each in kind for each in ("char", "clob", "text")):

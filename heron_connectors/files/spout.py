@@ -32,7 +32,7 @@ is rotated; the spout never finishes then."""
 FOLLOW_SECS = "library.file.follow.secs"
 """Config key: how often to look for them (1)."""
 STATE_KEY = "heronpy.file_spout"
-"""Under it the state has the position."""
+"""Key of the position in the state."""
 
 
 class FileSpout(Spout, StatefulComponent):
@@ -91,7 +91,7 @@ class FileSpout(Spout, StatefulComponent):
         self._is_one = not self._follows and os.path.isfile(self._path)
         self._files = [self._file(each) for each in self._mine()]
         self._at = 0
-        """The file of `_files` that is read."""
+        """Index of the current file in `_files`."""
         self._known = {each.position.path for each in self._files}
         if not self._files and not self._follows and not files_of(self._path):
             raise ComponentError(f"{path} cannot be read: No such file or directory")
@@ -153,7 +153,7 @@ class FileSpout(Spout, StatefulComponent):
         )
 
     def next_tuple(self) -> None:
-        """Emit a failed line, or else the next one."""
+        """Emit a failed line, or else the next line."""
         if self._failed and (number := self._failed.take(time.monotonic())) is not None:
             self.emit([self._pending[number]], tup_id=number)
             return
@@ -243,7 +243,7 @@ class FileSpout(Spout, StatefulComponent):
             each.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Where it is; the file is opened again."""
+        """The position in the files, without the open file."""
         names = ("_files", "_at", "_known", "_pending", "_failed", "_encoding")
         return {name: getattr(self, name) for name in names}
 

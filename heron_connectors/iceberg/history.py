@@ -8,7 +8,7 @@ from heron_connectors.transactions import TransactionId
 from heron_core.errors import ComponentError
 
 WRITER, NUMBER = "heronpy.writer", "heronpy.number"
-"""In the summary of a snapshot: the id of the transaction that it has."""
+"""Key in the summary of a snapshot: id of the transaction."""
 REPLACE = "replace"
 """Operation of a snapshot that rewrites its parent's rows in new files: a compaction."""
 EMPTY, AWAY = 0, -1

@@ -53,7 +53,7 @@ def _naming(kind: Any, registry: Registry) -> Any:
 
 
 def message_class(said: Any, part: str) -> Any:
-    """The class of messages that a config names as MODULE.CLASS; ComponentError without one."""
+    """The class of messages named in the config as MODULE.CLASS; ComponentError if absent."""
     key = message_key(part)
     module, _, inside = str(said or "").rpartition(".")
     if not module:
@@ -153,7 +153,7 @@ def _field_problem(existing: Any, written: Any, seen: set[str]) -> str:
 
 
 def _form_of(field: Any) -> tuple[Any, ...]:
-    """Properties of a field that must match for readers."""
+    """Properties of a field to match for readers."""
     kind = field.message_type or field.enum_type
     return field.name, field.type, field.is_repeated, None if kind is None else kind.full_name
 

@@ -11,14 +11,14 @@ from heron_core.algorithms.retries import pause_secs
 from heron_core.errors import ComponentError
 
 FIRST_PAUSE_SECS = 0.5
-"""Before a server that is away is asked again; then twice as long each time, up to 30 s."""
+"""First pause before a retry; doubled by each retry, up to 30 s."""
 BUSY_SECS = 10.0
 """Lifetime of a killed process's session until the server detects the loss: only later is a held
 resource an error."""
 
 
 class SpoutPatience:
-    """Retries of one spout; time is an argument."""
+    """Retries of a spout; time is an argument."""
 
     def __init__(
         self, name: str, delegate: Any, logger: Logger, let_go: Callable[[], None]

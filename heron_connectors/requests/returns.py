@@ -22,7 +22,7 @@ ANSWER_SECS = 5.0
 
 
 class ReturnClients:
-    """A connection to each server that requests have come from."""
+    """A connection to each server with requests."""
 
     def __init__(
         self, config: Mapping[str, Any], component: str, clock: Callable[[], float] = time.monotonic

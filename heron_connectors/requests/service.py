@@ -14,7 +14,7 @@ from heron_connectors.requests.table import (
 )
 
 FETCH_MAX = 256
-"""Requests that a topology gets at once."""
+"""Most requests in one answer to a topology."""
 FETCH_SECS_MAX = 10.0
 """A topology waits so long at most for a request, and then asks again: so it is known to serve."""
 
@@ -111,7 +111,7 @@ class RequestService:
 
     @property
     def pending(self) -> int:
-        """Calls that have not ended."""
+        """Open calls."""
         return self._table.pending
 
     @property

@@ -1,4 +1,4 @@
-"""The calls that a request server has taken and not answered yet. Pure: time is an argument.
+"""The open calls of a request server. Pure: time is an argument.
 
 A call waits in the queue of its function until a topology fetches it; from then on it waits for its
 result. It ends exactly once: by a result, by an error, or by its deadline. What ends it is handed
@@ -212,7 +212,7 @@ class RequestTable:
         return call.id
 
     def _overload(self, function: str, size_bytes: int) -> str:
-        """Why a call is not taken; empty if it is."""
+        """Reason for the refusal of a call; empty for an accepted call."""
         waiting, limits = len(self._queues.get(function, ())), self.limits
         if waiting >= limits.calls_max:
             return f"{waiting} calls of {function!r:.100} wait already, which is the limit"
@@ -226,7 +226,7 @@ class RequestTable:
         return ""
 
     def abandon(self, request_id: str) -> None:
-        """The caller is gone: its result is awaited no more."""
+        """Forget a call without a caller."""
         if (call := self._calls.get(request_id)) is not None:
             self._end(call, CallState.ABANDONED, "the caller is gone")
 
@@ -314,7 +314,7 @@ class RequestTable:
             for call in list(self._calls.values())
         ]
 
-    # --- what there is --------------------------------------------------------------------------
+    # --- statistics -------------------------------------------------------------------------------
 
     def functions(self, now: float) -> list[FunctionState]:
         """Functions fetched lately or called, by name."""

@@ -23,7 +23,7 @@ class OpenQuote:
     """An unclosed quote: the rest of the file is its value."""
 
     length: int
-    """Of the value, in bytes of UTF-8 (of the file, if its bytes are what is parsed)."""
+    """Size of the value in bytes of UTF-8, or of the file if the file's bytes are parsed."""
     beginning: bytes
 
     def is_of(self, value: bytes | None) -> bool:
@@ -37,7 +37,7 @@ class OpenQuote:
 
 @dataclass(frozen=True, slots=True)
 class CsvProperties:
-    """Properties of one file."""
+    """Properties of a file."""
 
     is_utf8: bool
     open_quote: OpenQuote | None

@@ -11,17 +11,17 @@ from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 
 
 class SourceWatermarks:
-    """Newest watermark of each task that may send input."""
+    """Newest watermark of each source task."""
 
     def __init__(self, sources: Iterable[int] = ()) -> None:
         self._watermarks = dict.fromkeys(sources, NO_WATERMARK)
         self.ended: set[int] = set()
-        """The sources that have finished."""
+        """Finished sources."""
         self.lowest_ms = NO_WATERMARK
         """No source sends anything below it; END_OF_TIME if all have finished."""
 
     def retask(self, sources: Iterable[int]) -> None:
-        """The topology was scaled: these are the sources now."""
+        """Replace the sources after a change of tasks."""
         self._watermarks = {each: self._watermarks.get(each, NO_WATERMARK) for each in sources}
         self.ended &= self._watermarks.keys()
         self._update()
@@ -44,7 +44,7 @@ class SourceWatermarks:
         return [*given, *((each, END_OF_TIME) for each in sorted(self.ended))]
 
     def reopened(self, source: int) -> None:
-        """A source that has finished sends tuples again."""
+        """A finished source sends tuples again."""
         self.ended.discard(source)
         self._update()
 

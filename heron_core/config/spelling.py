@@ -10,7 +10,7 @@ from typing import Any
 from heron_core.config.keys import KEYS
 
 ENGINE_PREFIXES = ("topology.", "heron.", "heronpy.")
-"""Keys that begin so are the engine's; any other may be a user's own."""
+"""Prefixes of the engine's keys; a user may have other keys."""
 KNOWN_PREFIXES = (*ENGINE_PREFIXES, "storm.", "pystorm.", "nimbus.", "supervisor.", "worker.")
 """Keys possibly read by code other than the user's: heronpy's, Storm's and streamparse's."""
 RESEMBLANCE_MIN = 0.85
@@ -46,13 +46,13 @@ _IDLE_FAMILIES = """
 """
 
 READ_HERE = frozenset(KEYS)
-"""Keys that some part of the engine reads."""
+"""Keys read by the engine."""
 
 OF_OTHERS = frozenset(f"topology.{name}" for name in _IDLE.split())
-"""Keys of Storm and Heron that are accepted without effect."""
+"""Keys of Storm and Heron accepted without effect."""
 _REQUESTS = "servers invocations.port function token.file certificate"
 OF_CONNECTORS = frozenset(f"drpc.{name}" for name in _REQUESTS.split())
-"""Keys that components of ours read (heron_connectors.requests.settings)."""
+"""Keys read by heronpy's components (heron_connectors.requests.settings)."""
 OF_OTHERS_BELOW = tuple(f"topology.{name}." for name in _IDLE_FAMILIES.split())
 """Whole families of such keys."""
 

@@ -1,11 +1,10 @@
-"""Snapshots that have files besides their bytes, such as those of a state larger than memory.
+"""Snapshots with files besides their bytes, such as snapshots of a state larger than memory.
 
-Code that keeps a state as bytes also keeps this one, and a checkpoint store saves the files that
-the store does not have yet. The name of a file is made of its content, so no two files differ under
-one name.
+A FileSnapshot is bytes for any code that stores states, and a checkpoint store saves only new
+files. The name of a file is a digest of its content, so files of equal name are equal.
 
-Reading all files for their names takes a while for a large state, and the main thread has no time
-for that: the main thread takes a DeferredSnapshot, whose bytes are made by their first reader.
+Computing the names reads all files, which would stop the main thread for a large state: the main
+thread takes a DeferredSnapshot, and the first reader computes the bytes.
 """
 
 import hashlib
@@ -13,12 +12,12 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 DIGEST_CHARACTERS = 40
-"""Characters of a SHA-256 in a file's name: 160 bits tell apart all files that there will ever
-be."""
+"""Characters of a SHA-256 in a file's name: with 160 bits two different files never share a
+name."""
 
 
 class FileSource(Protocol):
-    """Where the files of a snapshot are."""
+    """Access to the files of a snapshot."""
 
     def copy(self, name: str, path: str) -> None:
         """Copy a file to `path` on this machine; HeronError if the file cannot be read."""
@@ -31,7 +30,7 @@ class FileSource(Protocol):
 
 
 class FileSnapshot(bytes):
-    """The bytes of a snapshot, with its files."""
+    """The bytes of a snapshot, with references to files."""
 
     files: Mapping[str, int]
     """name -> size in bytes"""
@@ -39,7 +38,7 @@ class FileSnapshot(bytes):
 
     @classmethod
     def of(cls, data: bytes, files: Mapping[str, int], source: FileSource) -> "FileSnapshot":
-        """`data` with these files."""
+        """`data` with files."""
         made = cls(data)
         made.files = files
         made.source = source
@@ -47,16 +46,16 @@ class FileSnapshot(bytes):
 
 
 class DeferredSnapshot:
-    """A snapshot that has been taken and whose bytes are made later, in any thread."""
+    """A taken snapshot; the bytes are computed later, in any thread."""
 
     def __init__(self, make: Callable[[], bytes]) -> None:
-        """`make` returns the same bytes at each call and in each thread, also in two threads at
-        once; as a rule there is one call."""
+        """`make` returns equal bytes at each call, also in two threads at once; usually called
+        once."""
         self._make = make
         self._made: bytes | None = None
 
     def made(self) -> bytes:
-        """Bytes of the snapshot; raises the exception of `make` if there is one."""
+        """Bytes of the snapshot; an exception of `make` is raised."""
         made = self._made
         if made is None:
             made = self._made = self._make()
@@ -78,5 +77,5 @@ def size_of(state: bytes) -> int:
 
 
 def digest_of(content: bytes) -> str:
-    """Name of a file with this content."""
+    """Name of a file by its content."""
     return hashlib.sha256(content).hexdigest()[:DIGEST_CHARACTERS]

@@ -1,12 +1,12 @@
-"""The state of a task as parts of the states of others: the start of a component that has another
-number of tasks.
+"""The state of a task as parts of previous tasks' states, after a change of the number of tasks.
 
     b"HPARTS" 1 byte version, u32 length of the header (big endian)
     header    msgpack: [index, tasks, [[index, tasks, bytes, plain entries] of each part]]
-    parts     the states of previous tasks that may have keys of this task, each as it was saved
+    parts     states of previous tasks that may have keys of this task, as saved
 
-The task that begins with a part divides it, in the process that has the user's classes: no other
-process can open all keys. The key decides: hash ranges, as fields grouping routes (keys.py).
+The restored task divides the parts in its own process, because other processes lack the user's
+classes of keys. Division is by ranges of the key's hash, like the routes of fields grouping
+(keys.py).
 """
 
 from collections.abc import Sequence
@@ -39,14 +39,14 @@ class KeyRange(Struct, frozen=True):
 
 
 class PlainEntries(IntEnum):
-    """Treatment of a previous task's entries from put(), which no key divides."""
+    """Treatment of a previous task's entries from put(), which are not divisible by key."""
 
     REFUSED = 0
-    """The part must have no such entries."""
+    """An error if the part has entries."""
     LEFT = 1
     """The entries stay with the previous task."""
     TAKEN = 2
-    """The entries are the ones of this very task."""
+    """The task takes its own entries."""
 
 
 class StatePart(Struct, frozen=True):
@@ -65,7 +65,7 @@ class Parts(Struct, frozen=True):
 
 
 def encode_parts(parts: Parts) -> bytes:
-    """Bytes of the parts; with the files of all parts, if there are any."""
+    """Bytes of the parts, with the files of all parts."""
     lengths = [
         [part.key_range.index, part.key_range.tasks, len(part.state), part.plain]
         for part in parts.parts
@@ -81,7 +81,7 @@ def encode_parts(parts: Parts) -> bytes:
 
 
 def decode_parts(data: bytes) -> Parts | None:
-    """The parts in `data`; None for a whole state. StateError for damaged bytes."""
+    """The parts in `data`; None for an undivided state. StateError for damaged bytes."""
     if not data.startswith(_MAGIC):
         return None
     try:
@@ -105,7 +105,7 @@ def _with_files(part: bytes, whole: bytes) -> bytes:
 
 
 class _FilesOfParts:
-    """The files of several states; files of one name have one content."""
+    """The files of several states; files of equal name have equal content."""
 
     def __init__(self, states: Sequence[FileSnapshot]) -> None:
         self._states = states
@@ -127,8 +127,7 @@ class _FilesOfParts:
 
 
 def gather(backend: StateBackend, parts: Parts, component: str) -> None:
-    """Put the keys of a task, out of all parts, into its backend; StateError for a state that
-    cannot be divided."""
+    """Put the task's keys from all parts into its backend; StateError for an indivisible state."""
     for table_id in backend.names():
         backend.table(table_id).clear()
     for part in parts.parts:
@@ -148,8 +147,8 @@ def gather(backend: StateBackend, parts: Parts, component: str) -> None:
 
 
 def _restore(backend: StateBackend, state: bytes, component: str) -> None:
-    """Restore one part. A part may consist of parts itself, if its state was not saved since the
-    last division."""
+    """Restore one part. A part consists of parts if the previous task had not saved its state
+    since the last division."""
     parts = decode_parts(state)
     if parts is None:
         backend.restore(state)
@@ -158,8 +157,8 @@ def _restore(backend: StateBackend, state: bytes, component: str) -> None:
 
 
 def divided_groups(before: KeyRange, now: KeyRange) -> tuple[set[int], set[int]]:
-    """The key groups of `before` that `now` takes whole, and the groups of which each key has to be
-    checked because they lie across a bound of two tasks."""
+    """The key groups of `before` that `now` takes whole, and the groups across the bound of two
+    tasks, whose keys are checked one by one."""
     whole, others = set(), set()
     for group in range(KEY_GROUPS):
         previous, owners = owners_of_group(group, before.tasks), owners_of_group(group, now.tasks)
@@ -212,8 +211,9 @@ def _take_all(source: StateTable, target: StateTable) -> None:
 
 
 def _take_partials(source: StateTable, target: StateTable) -> None:
-    """Beside those of other tasks: they are merged by whoever has the monoid (mergeable_table.py).
-    Each previous task's are one new task's, whose key range has the beginning of its own."""
+    """Add the partial values of a previous task beside the values of other tasks;
+    mergeable_table.py merges by the monoid. A previous task's values go to one new task, at the
+    beginning of the previous key range."""
     for key in source.all_keys():
         for _, value in source.items(key):
             target.put(key, value, len(target.items(key)))
@@ -226,7 +226,7 @@ def _take_least(source: StateTable, target: StateTable) -> None:
 
 
 def not_divisible(component: str, before: int, now: int, example: str = "") -> StateError:
-    """Error for state that no key divides."""
+    """Error for state without keys to divide by."""
     return StateError(
         f"{component} had {before} instances and has {now} now, but state saved by put() belongs "
         f"to an instance{example} and cannot be divided: keep {before} instances"

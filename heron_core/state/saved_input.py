@@ -1,13 +1,13 @@
-"""Input that a barrier has overtaken, saved with the state of the task that has not processed it.
+"""Input overtaken by a barrier and not processed yet, saved with the state of the task.
 
     b"HINPUT" 1 byte version, u32 length of the header (big endian)
     header    msgpack: [bytes of the state, first row, [[task, component, index, tasks, streams] of
               each source], [[length of each frame] of each message]]
-    state     as it was saved (snapshot.py, parts.py), with its files
-    frames    of the messages, in order, as they came (wire/frames.py)
+    state as saved (snapshot.py, parts.py), with files frames of the messages, in order of arrival
+    (wire/frames.py)
 
-Whoever begins with it processes these messages before any other. A source is known by its component
-and its index, for its task may have another number by then.
+A restored task processes the saved messages before other input. Sources are identified by component
+and index, because their task numbers may have changed.
 """
 
 from array import array
@@ -29,40 +29,40 @@ _LENGTH_BYTES = 4
 _START = len(_MAGIC) + _LENGTH_BYTES
 _MIXED = int(Flag.MIXED)
 _MIXED_STREAMS_AT = 2
-"""Which frame of an untracked batch says the stream of each tuple."""
+"""Index of the frame with the stream of each tuple, in an untracked batch."""
 INPUT_BYTES_MAX = 64 * 1024 * 1024
-"""As much as a gate holds back (Options.aligned_bytes_max): it is written with each checkpoint, and
-kept in memory until the next one. Back-pressure holds a queue far below, at some megabytes."""
+"""As the limit of a gate (Options.aligned_bytes_max): the input is written with each checkpoint,
+and stays in memory until the next. Back-pressure keeps queues far below, at some megabytes."""
 
 
 class InputSource(Struct, frozen=True):
-    """A task that has sent some of it."""
+    """A sender of saved messages."""
 
     component: str
     index: int
     tasks: int
-    """Of its component, at that time."""
+    """Number of tasks of its component at the checkpoint."""
     streams: tuple[str, ...]
-    """Of its component; messages have a position in it."""
+    """Streams of its component; messages name a stream by its position."""
 
 
 class SavedInput(Struct, frozen=True):
-    """Messages in the order in which they are to be processed."""
+    """Messages in the order of processing."""
 
     messages: tuple[Frames, ...] = ()
     first_row: int = 0
-    """Of the first message: the tuples before it are processed."""
+    """First unprocessed row of the first message."""
     sources: Mapping[int, InputSource] | None = None
-    """By the task that the messages name."""
+    """Sources by the task number in the messages."""
 
     @property
     def size_bytes(self) -> int:
-        """Of all messages."""
+        """Bytes of all messages."""
         return sum(map(size_of, self.messages))
 
     @property
     def tuples(self) -> int:
-        """That are still to be processed."""
+        """Number of unprocessed tuples."""
         return sum(_tuples(header_of(each)) for each in self.messages) - self.first_row
 
 
@@ -74,7 +74,7 @@ def _tuples(head: Header) -> int:
 
 
 def encode_input(state: bytes, saved: SavedInput) -> bytes:
-    """A state with input, as bytes; with the files of the state, if it has any."""
+    """A state with input as bytes, with the files of the state."""
     sources = [
         [task, source.component, source.index, source.tasks, list(source.streams)]
         for task, source in (saved.sources or {}).items()
@@ -93,7 +93,7 @@ def _with_files(data: bytes, whole: bytes) -> bytes:
 
 
 def decode_input(data: bytes) -> tuple[bytes, SavedInput]:
-    """The state and the input in what a task has saved; StateError for what is damaged."""
+    """State and input of a task from saved bytes; StateError for damaged bytes."""
     if not data.startswith(_MAGIC):
         return data, NO_INPUT
     try:
@@ -121,7 +121,7 @@ def _header(data: bytes) -> tuple[int, list[Any]]:
 
 
 def input_size(data: bytes) -> tuple[int, int]:
-    """How many messages of input a saved state has, and their bytes."""
+    """Number and bytes of the saved messages."""
     if not data.startswith(_MAGIC):
         return 0, 0
     _, (_, _, _, lengths) = _header(data)
@@ -131,8 +131,8 @@ def input_size(data: bytes) -> tuple[int, int]:
 def addressed(
     epoch: int, task: int, packing: PackingPlan, topology: TopologySpec, saved: SavedInput
 ) -> SavedInput:
-    """The same input as if its sources had sent it to `task` just now, by a plan of this epoch and
-    packing. StateError if a component or a stream of it is no more."""
+    """The input as if sent to `task` by the present sources, under the epoch and packing of the
+    present plan. StateError for a removed component or stream."""
     sources = saved.sources or {}
     streams = {
         component.name: [x.name for x in component.outputs] for component in topology.components
@@ -156,7 +156,7 @@ def _addressed(
     if not tasks:
         raise StateError(f"the checkpoint has saved input of {source.component}, which was removed")
     if head.kind == FrameKind.WATERMARK and len(tasks) != source.tasks:
-        return []  # the tasks of now have not said that, and will say their own
+        return []  # a message of a previous task; the present tasks send their own
     sender = tasks[source.index % len(tasks)]
     known = [_stream_now(stream, source.component, streams) for stream in source.streams]
     stream = known[head.stream] if head.kind == FrameKind.DATA else 0

@@ -1,15 +1,14 @@
-"""Snapshots as bytes. How those of some tasks become those of others: parts.py.
+"""Snapshots as bytes. parts.py divides snapshots among other numbers of tasks.
 
     b"HSTATE" 1 byte version, u32 length of the header (big endian)
     header      msgpack: backend, [[name, kind, nested, indexed] of each table], [length of each
                 chunk, or the name of its file]
     chunks      of the memory backend, each a msgpack map: name -> [keys, subs or nil, values,
-                removed keys, removed subs or nil]; of another backend what it takes
+                removed keys, removed subs or nil]; other backends have their own form
 
-A large chunk is a file of the snapshot (file_snapshot.py), which a checkpoint store keeps once for
-all checkpoints that have it. A chunk says which entries there are and which are no more; later ones
-win. Entries stand in no order of keys: their hashes are computed only when tasks change, not for
-every snapshot.
+A large chunk is a file of the snapshot (file_snapshot.py); a checkpoint store keeps the file once
+for all checkpoints. A chunk has present and removed entries; a later chunk overrides earlier
+chunks. Entries are not sorted by key: hashes of keys are computed only for a change of tasks.
 """
 
 from typing import Any, NamedTuple
@@ -29,7 +28,7 @@ _START = len(_MAGIC) + 1 + _LENGTH_BYTES
 
 
 class TableChanges(NamedTuple):
-    """Entries of one table that are there, and entries that are no more."""
+    """Present and removed entries of one table."""
 
     keys: list[Any]
     subs: list[Any] | None
@@ -43,7 +42,7 @@ class Chunk(Struct, frozen=True):
 
     data: bytes
     file: str = ""
-    """Name of the file that has it; empty for one that stands in the snapshot's bytes."""
+    """Name of the chunk's file; empty for a chunk in the snapshot's bytes."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -55,7 +54,7 @@ class Snapshot(Struct, frozen=True):
 
 
 def encode(snapshot: Snapshot) -> bytes:
-    """A snapshot as bytes, without the chunks that are files."""
+    """A snapshot as bytes, without chunks in files."""
     tables = [[each.name, each.kind.value, each.nested, each.indexed] for each in snapshot.tables]
     chunks = [each.file or len(each.data) for each in snapshot.chunks]
     header = msgpack.packb([snapshot.backend, tables, chunks])
@@ -64,8 +63,8 @@ def encode(snapshot: Snapshot) -> bytes:
 
 
 def decode(data: bytes, backend: str, component: str) -> Snapshot:
-    """The inverse of `encode`, which reads the files; StateError if it is none, or of another
-    backend than `backend`."""
+    """The inverse of `encode`, with the contents of files; StateError for other bytes, or for a
+    snapshot of a backend other than `backend`."""
     try:
         snapshot = decode_any(data)
     except (ValueError, TypeError, KeyError, IndexError, msgpack.UnpackException) as error:
@@ -81,8 +80,8 @@ def decode(data: bytes, backend: str, component: str) -> Snapshot:
 
 
 def decode_any(data: bytes) -> Snapshot:
-    """A snapshot of whatever backend; ValueError, TypeError, LookupError or msgpack's own if it is
-    none."""
+    """A snapshot of any backend; ValueError, TypeError, LookupError or an error of msgpack for
+    other bytes."""
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC)] != VERSION:
         raise ValueError(f"its header is not that of version {VERSION}")
     end = _START + int.from_bytes(data[_START - _LENGTH_BYTES : _START], "big")
@@ -111,7 +110,7 @@ def _read(data: bytes, file: str) -> Chunk:
 
 
 def pack_chunk(parts: dict[str, TableChanges], codec: StateCodec) -> bytes:
-    """Changes of tables as bytes; StateError naming state and key for what cannot be saved."""
+    """Changes of tables as bytes; StateError with state and key of a value that cannot be saved."""
     packed = [msgpack.Packer().pack_map_header(len(parts))]
     for name, changes in parts.items():
         packed.append(codec.pack(name))
@@ -129,7 +128,7 @@ def _packed_subs(subs: list[Any] | None, name: str, keys: list[Any], codec: Stat
 
 
 def unpack_chunk(chunk: bytes, codec: StateCodec) -> dict[str, TableChanges]:
-    """The inverse of `pack_chunk`; StateError for bytes that are none."""
+    """The inverse of `pack_chunk`; StateError for other bytes."""
     try:
         return {name: TableChanges(*changes) for name, changes in codec.unpack(chunk).items()}
     except Exception as error:

@@ -1,8 +1,8 @@
-"""Unpacks values of any sender without running the sender's code: for tools that only show states.
+"""Unpacks values of any sender without running the sender's code, for tools that show states.
 
-A value that only pickle can carry is opened if its pickle names nothing but a few classes of the
-standard library, whose construction has no effect beyond themselves. Any other value becomes a
-ShownObject with the name of the first other class.
+A pickle is opened if all its classes are in STANDARD: classes of the standard library without side
+effects at construction. Any other pickle becomes a ShownObject with the name of the first foreign
+class.
 """
 
 import io
@@ -23,12 +23,12 @@ STANDARD = {
     "collections": {"OrderedDict", "Counter", "deque"},
     "builtins": {"complex", "set", "frozenset"},
 }
-"""module -> its classes that are made."""
+"""module -> classes to construct."""
 _BUILDERS: dict[int, Any] = {TUPLE: tuple, SET: set, FROZENSET: frozenset}
 
 
 class _ForeignClass(pickle.UnpicklingError):
-    """A pickle names a class that is not among STANDARD."""
+    """A pickle names a class outside of STANDARD."""
 
 
 class _StandardUnpickler(pickle.Unpickler):
@@ -43,7 +43,7 @@ def _opened(data: bytes) -> Any:
         return _StandardUnpickler(io.BytesIO(data)).load()
     except _ForeignClass as error:
         return ShownObject(str(error), f"{len(data)} bytes of pickle")
-    except Exception as error:  # whatever damaged bytes come to
+    except Exception as error:  # damaged bytes
         return ShownObject("a pickle", f"{len(data)} bytes: {type(error).__name__}")
 
 
@@ -63,5 +63,5 @@ def _unpacked(depth: int, data: bytes) -> Any:
 
 
 def unpack_standard(data: bytes) -> Any:
-    """Bytes of heron_core.wire.values as a value, without code of the sender's."""
+    """Bytes of heron_core.wire.values as a value, without running code of the sender."""
     return _unpacked(0, data)

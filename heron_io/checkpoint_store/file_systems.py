@@ -1,4 +1,4 @@
-"""A checkpoint store on any file system that fsspec reaches by a URL: hdfs://, s3://, gs://, …"""
+"""A checkpoint store on any file system of fsspec, by URL: hdfs://, s3://, gs://, …"""
 
 import uuid
 from collections.abc import Iterable
@@ -23,10 +23,10 @@ PACKAGES = {
     "ssh": "paramiko",
     "smb": "smbprotocol",
 }
-"""Package that fsspec needs for a protocol."""
+"""Protocol -> package needed by fsspec."""
 _NATIVE_LIBRARIES = ("libjvm", "libhdfs")
-"""Libraries that pyarrow opens for hdfs://; its error names every searched place, in a hundred
-lines."""
+"""Libraries opened by pyarrow for hdfs://; an error of pyarrow names each searched place, in a
+hundred lines."""
 _HADOOP = (
     "Java and Hadoop's client library: set JAVA_HOME, HADOOP_HOME (of a Hadoop with"
     " lib/native/libhdfs.so) and CLASSPATH, to what `hadoop classpath --glob` prints; or use webhdfs://"
@@ -34,8 +34,8 @@ _HADOOP = (
 REASON_MAX = 300
 """Longest text of a package's error in one line."""
 _APPEAR_WHOLE = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl"})
-"""Object stores: a written file appears when it is complete, and a rename is a copy. There are no
-folders to make: `makedirs` would make a bucket of the name in the URL."""
+"""Object stores: a file appears when complete, and a rename is a copy. Folders need no creation:
+`makedirs` would create a bucket with the name in the URL."""
 
 
 class FsspecAccess:
@@ -66,8 +66,8 @@ class FsspecAccess:
             raise
 
     def _rename(self, beside: str, path: str) -> None:
-        # Not every file system replaces what is there; for a moment there is none, which is a
-        # missing state and never another one.
+        # Some file systems do not replace an existing file: for a moment the file is absent, so
+        # a reader finds a missing state, and never a wrong state.
         if self._files.exists(path):
             self._files.rm_file(path)
         self._files.mv(beside, path)
@@ -124,13 +124,13 @@ class FsspecAccess:
 
 
 def open_file_system(url: str, key: bytes = b"") -> CheckpointFiles:
-    """The store at a URL; UsageError that names what to install, or what is wrong with the URL."""
+    """The store at a URL; UsageError with the package to install, or with the error in the URL."""
     access, folder = reach_file_system(url)
     return CheckpointFiles(access, folder, key)
 
 
 def reach_file_system(url: str) -> tuple[FsspecAccess, str]:
-    """The file system at a URL, and the folder; UsageError as `open_file_system`."""
+    """The file system at a URL, and the folder; UsageError like `open_file_system`."""
     protocol = url.partition("://")[0]
     if protocol == "memory":
         raise UsageError(

@@ -1,14 +1,14 @@
-"""Who made a savepoint or a checkpoint: it is signed by a key of the user's own.
+"""Signatures of savepoints and checkpoints, by a key of the user.
 
-A value that only pickle can carry runs code of its maker's choice when it is opened. So a savepoint
-is signed when it is taken, by an HMAC with a key that is made of its topology's (below): the
-process that takes it may be on another machine, which has not the user's own. One without a valid
-signature begins nothing if it has such values, unless the user says that its maker is trusted.
-Plain values need no signature: nothing of them is ever executed.
+Opening a pickled value executes code of its author's choice. So a savepoint is signed by an HMAC.
+The key derives from the topology's key (below), because the signing process may be on a machine
+without the user's key. A savepoint with pickled values and without a valid signature is refused,
+unless the user trusts its author (`--trust-savepoint`). Plain values need no signature: reading
+plain values does not execute code.
 
-The processes of a topology sign each state of its checkpoints (heron_io.checkpoint_store.signer),
-with a key that is made of the user's and of the topology's name: it is in the state store beside
-the topology's other secrets, and the user's own key is not.
+The processes of a topology sign each state of its checkpoints (heron_io.checkpoint_store.signer).
+Their key derives from the user's key and the topology's name, and is in the state store beside
+other secrets of the topology; the user's key is not.
 """
 
 import hmac
@@ -29,12 +29,12 @@ from heron_io.checkpoint_store.state_folder import StateFolder, wrong
 SIGNATURE = "signature"
 KEY_FILE = "state.key"
 KEY_BYTES = 32
-"""As many as the hash has: a longer key makes an HMAC no stronger."""
+"""The size of the hash: a longer key does not make an HMAC stronger."""
 OPTION = "--trust-savepoint"
 
 
 def key_of(home: str) -> bytes:
-    """The key of the user whose folder this is, which is made when it is needed first."""
+    """The key of the folder's user, created at its first use."""
     path = os.path.join(home, KEY_FILE)
     try:
         with suppress(FileNotFoundError), open(path, "rb") as file:
@@ -44,7 +44,7 @@ def key_of(home: str) -> bytes:
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(secrets.token_bytes(KEY_BYTES))
         try:
-            os.link(beside, path)  # whole, and never in the place of one that is there
+            os.link(beside, path)  # a whole key, and never in place of an existing key
         except FileExistsError:
             pass
         finally:
@@ -56,12 +56,13 @@ def key_of(home: str) -> bytes:
 
 
 def states_key(key: bytes, topology: str) -> bytes:
-    """What signs the states of a user's topology; `key`: the user's own."""
+    """Key for signatures of the states of a user's topology; `key`: the user's key."""
     return hmac.digest(key, f"states of {topology}".encode(), "sha256")
 
 
 def savepoint_key(states: bytes) -> bytes:
-    """What signs the savepoints of a topology; `states`: what signs its states. Empty for none."""
+    """Key for signatures of a topology's savepoints, from the key `states` for its states; empty
+    for an empty key."""
     return hmac.digest(states, b"savepoints", "sha256") if states else b""
 
 
@@ -72,7 +73,7 @@ def _signature(key: bytes, description: Any, digests: Mapping[int, str]) -> str:
 
 
 def sign(folder: StateFolder, key: bytes, description: Any, digests: Mapping[int, str]) -> None:
-    """Write the signature of a savepoint whose states have these digests."""
+    """Write the signature of a savepoint; `digests`: task -> digest of the state."""
     path = f"{folder.path}/{SIGNATURE}"
     try:
         folder.access.write(path, (_signature(key, description, digests).encode(),))
@@ -81,29 +82,29 @@ def sign(folder: StateFolder, key: bytes, description: Any, digests: Mapping[int
 
 
 class Trust(Struct):
-    """Whose savepoints a user begins with."""
+    """Check of a savepoint before a topology begins with its states."""
 
     key: bytes = b""
     trusts_all: bool = False
-    """The user says that the maker is trusted."""
+    """Whether the user trusts any author."""
     digests: dict[int, str] = field(default_factory=dict)
-    """task -> digest of the state that was looked at."""
+    """Task -> digest of the checked state."""
     _pickled: list[int] = field(default_factory=list)
-    """Tasks of states that may run code and have no signature of their own."""
+    """Tasks of states with pickles and without a signature of the state."""
 
     def signer(self, topology: str, checkpoint: int) -> Signer:
-        """Of the states of a checkpoint of the user's own."""
+        """Signer of the states of the user's checkpoint."""
         return Signer(states_key(self.key, topology), f"{topology}/{checkpoint}")
 
     def add(self, task: int, state: bytes, is_signed: bool = False) -> None:
-        """One state of a savepoint or a checkpoint. `is_signed`: by the user's own topology."""
+        """Add a state of a savepoint or a checkpoint. `is_signed`: by the user's topology."""
         self.digests[task] = digest_of_state(state)
         if not (is_signed and self.key) and opens_pickles(state):
             self._pickled.append(task)
 
     def check(self, folder: StateFolder, description: Any, names: Mapping[int, str]) -> None:
-        """After all states: UsageError if the savepoint may run a stranger's code. `names`: task ->
-        component."""
+        """After all states: UsageError if the savepoint may execute a stranger's code. `names`:
+        task -> component."""
         if self.trusts_all or not self._pickled or self.is_signed(folder, description):
             return
         components = ", ".join(sorted({names[task] for task in self._pickled}))
@@ -113,8 +114,8 @@ class Trust(Struct):
         )
 
     def is_signed(self, folder: StateFolder, description: Any) -> bool:
-        """Whether the states that were looked at, and the description, have the signature of a
-        savepoint of the user's own."""
+        """Whether the checked states and the description have the signature of a savepoint of the
+        user."""
         path = f"{folder.path}/{SIGNATURE}"
         try:
             signature = folder.access.read(path)
@@ -126,15 +127,14 @@ class Trust(Struct):
         return any(hmac.compare_digest(signature, each.encode()) for each in signatures)
 
     def _keys(self, description: Mapping[str, Any]) -> tuple[bytes, ...]:
-        """With one of which a savepoint of the user's is signed: that of its topology, or as
-        earlier versions did it the user's own."""
+        """Keys of the user's savepoints: of the topology, or in earlier versions the user's key."""
         if not self.key:
             return ()
         topology = str(description.get("topology", ""))
         return savepoint_key(states_key(self.key, topology)), self.key
 
     def check_again(self, task: int, state: bytes, path: str) -> bytes:
-        """A state that is read once more is the one that was looked at."""
+        """The state, read once more; refused unless equal to the checked state."""
         if task in self.digests and digest_of_state(state) != self.digests[task]:
             raise HeronError(f"{path}/{task} changed while it was read: try again")
         return state

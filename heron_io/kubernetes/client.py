@@ -1,7 +1,7 @@
 """Requests to Kubernetes' API server, with bounded waits: JSON over http.client.
 
-Why none of the client libraries: docs/LIBRARIES.md. A thread has a connection of its own, which is
-used again; `close` ends them all, so that a thread that waits for a watch ends, too.
+docs/LIBRARIES.md compares the client libraries. Each thread has a connection for all its requests;
+`close` ends all connections, so a thread waiting for a watch ends, too.
 """
 
 import http.client
@@ -20,22 +20,22 @@ from heron_core.version import VERSION
 from heron_io.kubernetes.access import ApiAccess
 
 REQUEST_SECS = 5.0
-"""An API server answers in milliseconds; one that is overloaded says so."""
+"""An API server answers in milliseconds; an overloaded server answers 429 or 503."""
 WATCH_SECS = 60
-"""The server ends a watch after this time, and the client begins the next one."""
+"""The server ends a watch after this time, and the client begins the next watch."""
 KEEPALIVE = (
     (socket.TCP_KEEPIDLE, 5),
     (socket.TCP_KEEPINTVL, 3),
     (socket.TCP_KEEPCNT, 3),
 )
-"""A server whose machine is lost ends no connection: a watch learns of it after 14 s."""
+"""Keep-alive: a watch notices the loss of the server's machine after 14 s."""
 UNANSWERED_CODES = frozenset({429, 500, 502, 503, 504})
-"""Of a server that starts, ends or is overloaded: the same request may succeed later."""
+"""A server is starting, ending or overloaded: the request may succeed later."""
 JSON_TYPE = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 METADATA_TYPE = f"{JSON_TYPE};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-"""A list of objects without what they contain."""
+"""A list of objects without contents."""
 
 
 class ApiError(HeronError):
@@ -48,7 +48,8 @@ class ApiError(HeronError):
 
 
 class ApiUnanswered(HeronError):
-    """No answer, so the request was carried out or it was not; or the server asks to try later."""
+    """A lost answer, after which the effect of the request is unknown; or the server asks for a
+    later attempt."""
 
 
 class ApiClient:
@@ -62,16 +63,16 @@ class ApiClient:
         self._is_closed = False
         self._clock_offset_secs = time.time() - time.monotonic()
         self.failed_at = float("-inf")
-        """When a request was last not answered, by the monotonic clock."""
+        """Time of the last request without an answer, by the monotonic clock."""
 
     @property
     def address(self) -> str:
-        """Of the server."""
+        """Address of the server."""
         return self._access.address
 
     def server_time(self) -> float:
-        """The server's clock as its last answer told it, in seconds since 1970; up to one second
-        late, because an answer tells whole seconds."""
+        """The server's clock by the header Date of the last answer, in seconds since 1970; up to
+        one second late, because the header has whole seconds."""
         return time.monotonic() + self._clock_offset_secs
 
     def get(self, path: str, **parameters: str) -> dict[str, Any]:
@@ -93,7 +94,7 @@ class ApiClient:
         content: str = JSON_TYPE,
         accept: str = JSON_TYPE,
     ) -> dict[str, Any]:
-        """The answer; ApiError if it is a refusal, ApiUnanswered if there is none."""
+        """The answer; ApiError for a refusal, ApiUnanswered without an answer."""
         target = _target(path, parameters or {})
         with self._answer(method, target, body, content, accept) as response:
             try:
@@ -102,8 +103,8 @@ class ApiClient:
                 raise self._unanswered(error) from error
 
     def text(self, path: str, **parameters: str) -> str:
-        """An answer that is plain text, such as a pod's log; what is no UTF-8 in it is replaced.
-        ApiError if it is a refusal, ApiUnanswered if there is none."""
+        """An answer in plain text, such as a pod's log; invalid UTF-8 is replaced. ApiError for a
+        refusal, ApiUnanswered without an answer."""
         target = _target(path, parameters)
         with self._answer("GET", target, None, JSON_TYPE, "*/*") as response:
             try:
@@ -112,8 +113,8 @@ class ApiClient:
                 raise self._unanswered(error) from error
 
     def watch(self, path: str, **parameters: str) -> Iterator[dict[str, Any]]:
-        """The events after a resourceVersion, until the server ends the watch. ApiError with code
-        410 if that version is too old; ApiUnanswered if the connection breaks."""
+        """Events after a resourceVersion, until the server ends the watch. ApiError with code 410
+        if the version is too old; ApiUnanswered if the connection breaks."""
         wanted = {
             "watch": "true",
             "allowWatchBookmarks": "true",
@@ -129,7 +130,7 @@ class ApiClient:
         except (OSError, http.client.HTTPException) as error:
             raise self._unanswered(error) from error
         finally:
-            self._discard()  # what is left of the stream is not for the next request
+            self._discard()  # the next request must not read the rest of the stream
 
     def close(self) -> None:
         """Break all connections; requests raise ApiUnanswered from now on."""
@@ -172,8 +173,8 @@ class ApiClient:
         headers: Mapping[str, str],
         timeout_secs: float,
     ) -> http.client.HTTPResponse:
-        """The server may have ended a connection that was idle: a request that changes nothing is
-        sent again at once."""
+        """Send a request. The server may have ended an idle connection: a request without effects
+        is sent again at once."""
         connection, is_new = self._connection(timeout_secs)
         try:
             connection.request(method, target, data, dict(headers))
@@ -187,7 +188,7 @@ class ApiClient:
         return self._sent(method, target, data, headers, timeout_secs)
 
     def _connection(self, timeout_secs: float) -> tuple[http.client.HTTPConnection, bool]:
-        """This thread's connection, and whether it is new."""
+        """The thread's connection, and whether the connection is new."""
         connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
         if connection is not None and connection.sock is not None:
             connection.sock.settimeout(timeout_secs)
@@ -228,7 +229,7 @@ class ApiClient:
 
 
 class _ApiConnection(http.client.HTTPConnection):
-    """To the server's address; with TLS if it has that."""
+    """A connection to the server's address, with TLS if configured."""
 
     def __init__(self, access: ApiAccess, timeout_secs: float) -> None:
         super().__init__(access.host, access.port, timeout=timeout_secs)
@@ -236,7 +237,7 @@ class _ApiConnection(http.client.HTTPConnection):
         self._server_name = access.server_name or access.host
 
     def connect(self) -> None:
-        """As http.client does it, with keep-alive."""
+        """Connect like http.client, with keep-alive."""
         super().connect()
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in KEEPALIVE:
@@ -245,12 +246,12 @@ class _ApiConnection(http.client.HTTPConnection):
             self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._server_name)
 
     def __del__(self) -> None:
-        """With the thread whose it is."""
+        """Close at the end of the owning thread."""
         self.close()
 
 
 def _break(connection: http.client.HTTPConnection) -> None:
-    """Wake up the thread that reads from it."""
+    """Wake up a thread that is reading from the connection."""
     sock = connection.sock
     if sock is not None:
         try:

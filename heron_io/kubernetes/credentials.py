@@ -27,7 +27,7 @@ class ApiCredentials(Protocol):
         """Certificate and private key, if these are credentials of TLS."""
 
     def header(self) -> str:
-        """The value of Authorization; empty for none."""
+        """The value of Authorization; empty without a token."""
 
     def refuse(self) -> None:
         """The server has rejected the credentials: fetch new ones if possible."""
@@ -50,7 +50,7 @@ class FixedCredentials:
 
 
 class FileToken:
-    """The token in a file, which is replaced while we run."""
+    """The token in a file; the file may be replaced at any time."""
 
     certificate: tuple[bytes, bytes] | None = None
 

@@ -1,10 +1,11 @@
-"""Keys of a sorted store for the entries of tables: one key's entries stand side by side.
+"""Keys of a sorted store for the entries of tables: the entries of one key are adjacent.
 
-    u16 key group, u16 number of the table, u32 length of the key's canonical form, that form, sub
+    u16 key group, u16 number of the table, u32 length of the key's canonical form, canonical form,
+    sub
 
-All numbers are big endian. The canonical form is the one that fields grouping hashes, so keys that
-are equal there are one key here. An index of a list is 8 bytes that sort as the number does; a key
-of a map is its canonical form; a value has none.
+All numbers are big endian. Fields grouping hashes the canonical form, so keys equal for the
+grouping are one key in the store. `sub` is the index of a list in 8 bytes, sorted like the number,
+or the canonical form of a map's key; a value has an empty `sub`.
 """
 
 import struct
@@ -18,7 +19,7 @@ _INDEX = struct.Struct(">Q")
 
 
 def key_prefix(table: int, key: Any, *, is_plain: bool = False) -> bytes:
-    """What all entries of a key begin with. Plain keys are in no group; they stand in the first."""
+    """Common prefix of the entries of a key. Plain keys have no group, and are in the first."""
     form = canonical(key)
     return _HEAD.pack(0 if is_plain else key_group(key, KEY_GROUPS), table, len(form)) + form
 
@@ -37,16 +38,16 @@ def index_in(entry: bytes) -> int:
 
 
 def table_prefix(group: int, table: int) -> bytes:
-    """What all entries of a table in a group begin with."""
+    """Common prefix of a table's entries in a key group."""
     return _HEAD.pack(group, table, 0)[:4]
 
 
 def key_part(entry: bytes) -> bytes:
-    """What an entry's key has in common with all of its key."""
+    """Common prefix of the entries of the entry's key."""
     return entry[: _HEAD.size + _HEAD.unpack_from(entry)[2]]
 
 
 def after(prefix: bytes) -> bytes:
-    """The first key behind all that begin with `prefix`."""
+    """The first key behind all keys with the prefix."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else b"\xff" * (len(prefix) + 1)

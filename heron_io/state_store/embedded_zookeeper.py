@@ -1,6 +1,7 @@
-"""A real ZooKeeper for tests and `--zookeeper embedded`, from the jars that pyspark ships.
+"""A real ZooKeeper for tests and `--zookeeper embedded`, from the jars of pyspark.
 
-One server on loopback, ready in about a second. It ends with this process, whatever ends it.
+One server on loopback, ready in about a second. The server ends with this process, also after kill
+-9.
 """
 
 import importlib.util
@@ -45,8 +46,8 @@ JAVA_OPTIONS = (
     "-Dzookeeper.forceSync=no",  # a power cut may cost the last writes, a kill -9 does not
     "-Dzookeeper.preAllocSize=1024",  # KB; the usual 64 MB for each log are for servers
 )
-# The signal is asked for inside the child and survives exec; doing it in Popen's preexec_fn would
-# run Python between fork and exec of a process with threads, where it may deadlock.
+# The child requests the signal, which survives exec; a preexec_fn of Popen would run Python
+# between fork and exec of a process with threads, and may deadlock.
 _DIE_WITH_PARENT = """
 import ctypes, os, sys
 PR_SET_PDEATHSIG = 1
@@ -59,15 +60,15 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class EmbeddedZooKeeper:
-    """A ZooKeeper server that keeps its data, log and config in `data_dir`.
+    """A ZooKeeper server with data, log and configuration in `data_dir`.
 
-    Start it again after a stop and it has the same address and data.
+    A restarted server has the address and data of before.
     """
 
     def __init__(
         self, data_dir: str | Path, settings: str = "", java_options: tuple[str, ...] = ()
     ) -> None:
-        """`settings`: lines for its configuration; options of Java, besides the usual ones."""
+        """`settings`: further lines of the configuration; further options of Java."""
         self._directory = Path(data_dir)
         self._settings = settings
         self._java_options = (*JAVA_OPTIONS, *java_options)
@@ -89,7 +90,7 @@ class EmbeddedZooKeeper:
 
     @property
     def address(self) -> str:
-        """ "127.0.0.1:PORT"; it is known once the server has started."""
+        """ "127.0.0.1:PORT", known after the start."""
         return f"127.0.0.1:{self._port}"
 
     @property
@@ -99,12 +100,12 @@ class EmbeddedZooKeeper:
 
     @property
     def pid(self) -> int | None:
-        """The server's process id, or None while it does not run."""
+        """The server's process id; None for a stopped server."""
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start and wait until it serves; StateStoreError or JavaMissing, with the cure, if it
-        cannot."""
+        """Start the server and wait until it serves; StateStoreError or JavaMissing, with the
+        remedy, after a failure."""
         if self._process is not None:
             return
         java = find_java()
@@ -121,7 +122,7 @@ class EmbeddedZooKeeper:
         raise StateStoreError(f"the embedded ZooKeeper does not start: see {log}")
 
     def stop(self) -> None:
-        """End the server and wait for its end; nothing happens if it does not run."""
+        """End the server and wait for its end; without effect on a stopped server."""
         process, supervisor = self._process, self._supervisor
         if process is None or supervisor is None:
             return
@@ -145,8 +146,8 @@ class EmbeddedZooKeeper:
         failures: list[OSError] = []
 
         def supervise() -> None:
-            # The kernel sends the parent-death signal when the *thread* that forked ends, so this
-            # one has to live as long as the server does.
+            # The kernel sends the parent-death signal at the end of the forking *thread*, so the
+            # thread has to live as long as the server.
             try:
                 with (self._directory / "zookeeper.log").open("ab") as log:
                     self._process = subprocess.Popen(
@@ -172,13 +173,13 @@ class EmbeddedZooKeeper:
         deadline = time.monotonic() + SERVING_TIMEOUT_SECS
         while supervisor.is_alive() and time.monotonic() < deadline:
             if _is_serving(port):
-                return supervisor.is_alive()  # else another server has that port
+                return supervisor.is_alive()  # else another server has the port
             supervisor.join(SERVING_POLL_SECS)
         return False
 
 
 def find_classpath() -> str:
-    """The server's jars, from the installed pyspark (which is not imported)."""
+    """The server's jars, from the installed pyspark, without an import of pyspark."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise StateStoreError(f"the embedded ZooKeeper needs the jars of pyspark: {REMEDY}")
@@ -196,7 +197,7 @@ def _config(data: Path, port: int) -> str:
         "clientPortAddress=127.0.0.1\n"
         f"clientPort={port}\n"
         "maxSessionTimeout=60000\n"
-        "maxClientCnxns=0\n"  # the usual 60 for one address are fewer than a topology's processes
+        "maxClientCnxns=0\n"  # the default of 60 for one address is below a topology's processes
         "admin.enableServer=false\n"
         "4lw.commands.whitelist=*\n"
         "autopurge.purgeInterval=1\n"
@@ -211,7 +212,7 @@ def _free_port() -> int:
 
 
 def _is_serving(port: int) -> bool:
-    """Whether srvr tells a mode; ruok is answered before the database is there."""
+    """Whether the answer to srvr has a mode; ruok is answered before the database is loaded."""
     try:
         with socket.create_connection(("127.0.0.1", port), ANSWER_TIMEOUT_SECS) as connection:
             connection.sendall(b"srvr")

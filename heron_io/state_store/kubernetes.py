@@ -196,7 +196,7 @@ class KubernetesStore:
             self._write_new(stored, node)
 
     def _write_new(self, stored: StoredNode | None, node: NewNode) -> None:
-        """Write a node where there is none; `stored`: a seal, or what a session has left."""
+        """Write an absent node; `stored`: a seal, or the node of an ended session."""
         self._check_folder(node.path)
         if stored is not None and stored.session:
             self._nodes.remove(stored)  # its successor is no dependant of the session that is over
@@ -236,7 +236,7 @@ class KubernetesStore:
     # Attempts, values, errors
 
     def _settled(self, path: str, attempt: Callable[[], Result]) -> Result:
-        """The result of an attempt, repeated while others write and while nobody answers."""
+        """Result of an attempt, repeated after conflicts and without an answer."""
         deadline = time.monotonic() + self._timeout_secs
         conflicts = 0
         while True:

@@ -1,16 +1,20 @@
-"""Writes that count only while a guard stands, although Kubernetes changes one object at a time.
+"""Guarded writes: valid only while a guard exists, although Kubernetes changes one object at a
+time.
 
-A write behind a guard is based on the version of its object, which the API server checks. So it is
-enough that all objects have other versions before the guard is gone:
+A guarded write names the version of its object, and the API server checks the version. So the
+removal of a guard first changes the version of each guarded object:
 
-1. A guarded write reads its object, then the guard, which has to stand. Unless the guard lists the
-   path already, it is added to the list; that is a write on the guard's version. Then the write.
-2. Who removes a guard first revokes it, so that its list is complete. Then each object of the list
-   is sealed: it gets another version; where none is, a seal is created. Then the guard is removed.
+1. A guarded write reads its object, then the guard. Without the guard the write is fenced. Unless
+the guard lists the path, the path is added to the list, by a write on the guard's version. Then the
+object is written.
 
-A write whose guard stood in step 1 either arrives before its object is sealed, and so before the
-removal of the guard has ended, or it is refused; its next attempt finds the guard gone. Whoever is
-killed while it removes a guard leaves it revoked, and the next removal does all of it again.
+2. A removal first revokes the guard, which completes the list. Then each object of the list is
+sealed: an existing object gets another version, and a seal is created in place of an absent object.
+Then the guard is removed.
+
+A write after step 1 either arrives before the seal, and so before the end of the removal, or is
+refused, and the next attempt finds the guard removed. A removal interrupted by a kill leaves the
+guard revoked; the next removal repeats all steps.
 """
 
 import secrets
@@ -22,8 +26,8 @@ from heron_io.state_store.protocol import fenced
 
 
 def check_guard(nodes: KubernetesNodes, path: str, guard: str) -> None:
-    """Fenced unless the guard stands and lists the path from now on. To be called after the object
-    at `path` was read, and before it is written."""
+    """Enter the path in the guard's list; Fenced without a valid guard. Call after reading the
+    object at `path`, and before writing."""
     stored = nodes.read(guard)
     if stored is None or stored.is_revoked or not nodes.is_alive(stored):
         raise fenced(path, guard)
@@ -32,8 +36,8 @@ def check_guard(nodes: KubernetesNodes, path: str, guard: str) -> None:
 
 
 def revoke(nodes: KubernetesNodes, stored: StoredNode, at: float) -> StoredNode | None:
-    """Have nothing be written behind a guard any more; the guard as it is then, None if it is
-    gone. `at`: the time, by the clock of the API server."""
+    """Refuse guarded writes from now on; returns the revoked guard, None for a removed guard. `at`:
+    the time, by the clock of the API server."""
     if not stored.is_revoked:
         nodes.replace(stored, replace(as_new(stored), is_revoked=True))
     for path in stored.guards:
@@ -42,7 +46,7 @@ def revoke(nodes: KubernetesNodes, stored: StoredNode, at: float) -> StoredNode 
 
 
 def as_new(stored: StoredNode) -> NewNode:
-    """What is written to leave a persistent node as it is."""
+    """A write that leaves a persistent node unchanged."""
     return NewNode(
         stored.path, stored.data, stored.write, guards=stored.guards, is_revoked=stored.is_revoked
     )

@@ -1,16 +1,16 @@
 """A node of the state tree as an object of Kubernetes, and back. Pure.
 
     ConfigMap heron.topologies.wordcount.3f1c…     data: value: {JSON for a person to read}
-        labels      heronpy.io/in.HASH: ""         for each folder above it: what a list selects by
-        annotations heronpy.io/path                its path; the name has a digest of it
-                    heronpy.io/write               which write it is from: one whose answer was lost
-                                                   is recognised
-                    heronpy.io/session             of an ephemeral node: the Lease that it lives by
-    Secret …                                       the same for what is private: a topology's keys
+        labels      heronpy.io/in.HASH: ""         for each folder above, for selection by lists
+        annotations heronpy.io/path                path of the node; the name has its digest
+                    heronpy.io/write               id of the write, to recognise a write after the
+                                                   loss of the answer
+                    heronpy.io/session             of an ephemeral node: its Lease
+    Secret …                                       for private nodes: a topology's keys
 
-Nodes that only lead to others have no object: they are read off the paths of the others. A guard
-lists the paths that are written behind it (heronpy.io/guards): they are sealed before it is removed
-(kubernetes_guards.py).
+Inner nodes without a value have no object: paths of the nodes below imply inner nodes. A guard
+lists the guarded paths (heronpy.io/guards); the objects of these paths are sealed before the
+removal of the guard (kubernetes_guards.py).
 """
 
 import base64
@@ -32,7 +32,7 @@ VALUE = "value"
 CONFIG_MAPS, SECRETS = "configmaps", "secrets"
 KINDS = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret"}
 PRIVATE_FOLDERS = frozenset({"keys"})
-"""Whoever may read what is in them may talk to a topology's processes."""
+"""Read access to a topology's keys gives access to its processes."""
 NAME_CHARACTERS_MAX = 200
 """Of 253, for the readable part of a name."""
 HASH_CHARACTERS = 24
@@ -42,7 +42,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 
 class StoredNode(Struct, frozen=True):
-    """What an object says about a node."""
+    """A node as read from an object."""
 
     path: str
     name: str
@@ -52,27 +52,27 @@ class StoredNode(Struct, frozen=True):
     session: str
     """The Lease of an ephemeral node; empty for a persistent one."""
     guards: tuple[str, ...]
-    """Paths that are written behind this node."""
+    """Paths of the writes guarded by the node."""
     is_revoked: bool
-    """Whether nothing is written behind it any more."""
+    """Whether guarded writes are refused from now on."""
     sealed: str
-    """When it was sealed, and a word that no other seal has."""
+    """Time of the seal, and a random word."""
     data: bytes = b""
-    """Empty where only the metadata was asked for."""
+    """Empty if read from metadata alone."""
 
     @property
     def is_node(self) -> bool:
-        """Not so: a seal, which stands where a node may not be created."""
+        """False for a seal, an object in the place of a forbidden node."""
         return bool(self.write)
 
     @property
     def sealed_at(self) -> float:
-        """In seconds since 1970."""
+        """Time of the seal in seconds since 1970."""
         return float(self.sealed.partition(" ")[0] or 0)
 
 
 class NewNode(Struct, frozen=True):
-    """What is to be written."""
+    """A node to write."""
 
     path: str
     data: bytes
@@ -84,7 +84,7 @@ class NewNode(Struct, frozen=True):
 
 
 def object_name(root: str, path: str) -> str:
-    """The name of the node's object: readable, and another one for each path."""
+    """Name of the node's object: readable, and unique for each path."""
     words = ".".join(_NOT_IN_NAMES.sub("-", word.lower()).strip("-") for word in path.split("/"))
     readable = re.sub(r"\.{2,}", ".", words).strip(".-")[:NAME_CHARACTERS_MAX].strip(".-")
     return ".".join(part for part in ("heron", readable, _digest(root, path)) if part)
@@ -96,17 +96,17 @@ def folder_label(root: str, folder: str) -> str:
 
 
 def collection_of(path: str) -> str:
-    """Which kind of object the node is."""
+    """Kind of object of a node: the collection in the API."""
     return SECRETS if path.split("/")[1] in PRIVATE_FOLDERS else CONFIG_MAPS
 
 
 def collections_below(folder: str) -> tuple[str, ...]:
-    """Which kinds of objects nodes below a folder are."""
+    """Kinds of objects below a folder."""
     return (CONFIG_MAPS, SECRETS) if folder == "/" else (collection_of(folder),)
 
 
 def new_object(root: str, node: NewNode) -> dict[str, Any]:
-    """The object of a node that is not there yet, or replaces another."""
+    """The object to create or replace for a node."""
     annotations = {PATH: node.path, WRITE: node.write}
     if node.session:
         annotations[SESSION] = node.session
@@ -123,12 +123,12 @@ def new_object(root: str, node: NewNode) -> dict[str, Any]:
 
 
 def seal_object(root: str, path: str, sealed: str) -> dict[str, Any]:
-    """An object that is no node: where it stands, a process whose guard is gone creates nothing."""
+    """A seal: the API server refuses a creation in its place by a process without its guard."""
     return _object(root, path, {PATH: path, SEALED: sealed})
 
 
 def sealing(sealed: str) -> dict[str, Any]:
-    """The change that seals an object: a write that has read it before finds another version."""
+    """The change that seals an object: an earlier reader's write fails by the version."""
     return {"metadata": {"annotations": {SEALED: sealed}}}
 
 
@@ -142,7 +142,7 @@ def _object(root: str, path: str, annotations: Mapping[str, str]) -> dict[str, A
 
 
 def stored_node(described: Mapping[str, Any]) -> StoredNode:
-    """What an object, or the metadata of one, says."""
+    """The node of an object, or of an object's metadata."""
     metadata = described["metadata"]
     annotations = metadata.get("annotations") or {}
     path = annotations.get(PATH, "")
@@ -163,7 +163,7 @@ def stored_node(described: Mapping[str, Any]) -> StoredNode:
 
 
 def child_names(folder: str, paths: Iterable[str]) -> list[str]:
-    """The names directly below a folder, of the paths of all nodes below it."""
+    """Names directly below a folder, from the paths of all nodes below."""
     start = folder.rstrip("/") + "/"
     return sorted({path.removeprefix(start).split("/")[0] for path in paths})
 
@@ -175,7 +175,7 @@ def _labels(root: str, path: str) -> list[str]:
 
 
 def _owner(node: NewNode) -> dict[str, str]:
-    """Kubernetes' garbage collector removes what a session has left."""
+    """The Lease as owner: Kubernetes' garbage collector removes the nodes of an ended session."""
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
     return {**lease, "name": node.session, "uid": node.session_uid}
 

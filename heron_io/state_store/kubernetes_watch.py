@@ -1,8 +1,8 @@
 """Watches of nodes: a list, then the changes after it, from where the last connection ended.
 
-Each watch has a thread with a connection of its own, as a kubelet watches what its pods mount. The
-API server ends a watch after a minute, and the next one goes on at the same version. A version that
-is too old (410 Gone) is read again. Callbacks come from one thread, one after the other.
+Each watch has a thread with a connection, like a kubelet's watch of mounted objects. The API server
+ends a watch after a minute, and the next watch continues at the same version. After 410 Gone (the
+version is too old) the node is read again. Callbacks come from one thread, one after the other.
 """
 
 import logging
@@ -18,7 +18,7 @@ from heron_io.state_store.kubernetes_objects import StoredNode, stored_node
 from heron_io.state_store.protocol import Watcher
 
 RETRY_SECS = 0.5
-"""Between two attempts of a watch that an API server does not answer."""
+"""Between two attempts while the API server does not answer."""
 BOOKMARK, DELETED = "BOOKMARK", "DELETED"
 
 _log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class NodeWatches:
         self._thread: threading.Thread | None = None
 
     def add(self, path: str, callback: Watcher) -> Callable[[], None]:
-        """Begin a watch, and call back with the value now; returns what cancels it."""
+        """Begin a watch, and call back with the present value; returns the cancelling function."""
         watch = NodeWatch(self._client, self._nodes, path, self._closed, self._deliverer(callback))
         watch.poll()
         if self._thread is None:
@@ -53,7 +53,8 @@ class NodeWatches:
         return watch.cancelled.set
 
     def poll(self) -> None:
-        """See which ephemeral nodes have lost their sessions: no change of an object says it."""
+        """Look for ended sessions of ephemeral nodes: the end of a session does not change an
+        object."""
         for watch in list(self._watches):
             if watch.cancelled.is_set():
                 self._watches.remove(watch)
@@ -61,7 +62,7 @@ class NodeWatches:
                 watch.poll_session()
 
     def close(self) -> None:
-        """No callback comes after the one under way."""
+        """End the watches: the running callback is the last."""
         self._closed.set()
         self._calls.put(None)
 
@@ -105,12 +106,12 @@ class NodeWatch:
         self._version = ""
 
     def begin(self, put: Callable[[Callable[[], None]], None]) -> None:
-        """From now on callbacks come from the thread that `put` hands them to."""
+        """Start the watch; `put` takes the callbacks to their thread."""
         self._put = put
         threading.Thread(target=self._run, name=f"watch {self.path}", daemon=True).start()
 
     def poll(self) -> None:
-        """Read the node, and the version from which to watch."""
+        """Read the node, and the version to watch from."""
         collection, selector = self._nodes.watched(self.path)
         listed = self._client.get(collection, **selector)
         items = listed.get("items") or ()
@@ -118,7 +119,7 @@ class NodeWatch:
         self._version = listed["metadata"]["resourceVersion"]
 
     def poll_session(self) -> None:
-        """Notice that the session of an ephemeral node is over."""
+        """Report an ephemeral node with an ended session as removed."""
         last = self._last
         if last is not None and last.session and not self._nodes.is_alive(last):
             self._report(None, instead_of=last)
@@ -137,7 +138,7 @@ class NodeWatch:
         return self._closed.is_set() or self.cancelled.is_set()
 
     def _restart(self, error: ApiError) -> None:
-        """The version is too old, or is not of this state: read the node again."""
+        """Read the node again: the version is too old, or of another state of the server."""
         _log.debug("the watch of %s starts again: %s", self.path, error)
         try:
             self.poll()
@@ -153,10 +154,10 @@ class NodeWatch:
             changed = event["object"]
             if event["type"] != BOOKMARK:
                 self._report(None if event["type"] == DELETED else stored_node(changed))
-            self._version = changed["metadata"]["resourceVersion"]  # what failed comes again
+            self._version = changed["metadata"]["resourceVersion"]  # a failed callback is repeated
 
     def _report(self, stored: StoredNode | None, instead_of: StoredNode | None = None) -> None:
-        """Call back if this is another state than the last; `instead_of`: only if that is it."""
+        """Call back if the state has changed; `instead_of`: the expected last state."""
         node = stored if self._nodes.is_alive(stored) else None
         with self._mutex:
             if instead_of is not None and _state(self._last) != _state(instead_of):
@@ -168,5 +169,5 @@ class NodeWatch:
 
 
 def _state(stored: StoredNode | None) -> tuple[str, str] | None:
-    """What tells one value from the next; a seal changes the version alone."""
+    """Identity of a value; a seal changes the version alone."""
     return None if stored is None else (stored.uid, stored.write)

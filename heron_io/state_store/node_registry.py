@@ -1,4 +1,4 @@
-"""Nodes that have to stand as long as their owner lives, and are written again if they are gone.
+"""Nodes for the life of their owner; lost nodes are written again.
 
 People and scripts remove state (`rm -rf ~/.heronpy/state`, a cleaned ZooKeeper) while topologies
 run; no command could find their processes any more.

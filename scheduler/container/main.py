@@ -41,11 +41,11 @@ from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
 
 STORE_RETRY_SECS = 1.0
-"""Between two tries to reach a state store that is away."""
+"""Pause between two attempts to reach the state store."""
 
 
 class StoredTopology(Struct, frozen=True):
-    """What the state store has of a topology."""
+    """A topology's data in the state store."""
 
     topology: TopologySpec
     packing: PackingPlan
@@ -95,7 +95,7 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     try:
         code = executor.run(spec, link)
-        # One that is on trial does not end the topology: the engine before is put in place again.
+        # A container on trial does not end the topology: the previous engine is restored.
         return ExitCode.FAILED if given.on_trial and code == ExitCode.TOPOLOGY_FAILED else code
     finally:
         if given.sockets is None:

@@ -12,7 +12,7 @@ NEVER = float("inf")
 
 
 class ProcessPhase(Enum):
-    """Where a process is in its life."""
+    """Phase in the life of a process."""
 
     WAITING = "waiting"
     """Waiting for its start time."""
@@ -29,11 +29,11 @@ TRANSITIONS: Mapping[ProcessPhase, frozenset[ProcessPhase]] = {
     ProcessPhase.RUNNING: frozenset({ProcessPhase.WAITING, ProcessPhase.STOPPING}),
     ProcessPhase.STOPPING: frozenset({ProcessPhase.WAITING}),
 }
-"""One that was STOPPING and has ended is forgotten, or never started again because all end."""
+"""An ended process in STOPPING is forgotten, or not restarted because all processes end."""
 
 
 class ProcessState(Struct):
-    """A wanted process, or an ending one."""
+    """A wanted or an ending process."""
 
     spec: ProcessSpec
     policy: RestartPolicy
@@ -48,7 +48,7 @@ class ProcessState(Struct):
     kill_reason: str = ""
     """Reason of its kill."""
     last_end: str = ""
-    """How its last process ended; empty before the first has."""
+    """Description of the last end; empty before the first end."""
     starts: int = 0
     memory_warned: bool = False
     """Whether a warning about its memory limit was logged."""

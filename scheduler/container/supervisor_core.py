@@ -88,7 +88,7 @@ class SupervisorCore:
         self._add_new()
 
     def handle(self, event: Event, now: float) -> list[Instruction]:
-        """What to do about an event."""
+        """Instructions for an event."""
         out: Out = []
         self._excuse(self._clock_jump.missed_secs(now), out)
         _HANDLERS[type(event)](self, event, now, out)
@@ -108,14 +108,14 @@ class SupervisorCore:
         return max(0.0, min(due))
 
     def statistics(self) -> list[ProcessStatistics]:
-        """What is known of each process."""
+        """State of each process."""
         return [
             ProcessStatistics(name, each.phase, each.pid, each.starts, each.policy.failures)
             for name, each in self._processes.items()
         ]
 
     def transition_log(self) -> TransitionLog:
-        """What was decided lately, and why."""
+        """Log of recent decisions, with reasons."""
         return self._transition_log
 
     def validate(self) -> None:
@@ -147,7 +147,7 @@ class SupervisorCore:
     def _is_stopping(process: ProcessState) -> bool:
         return process.phase is ProcessPhase.STOPPING
 
-    # --- what processes do ----------------------------------------------------------------------
+    # --- events of processes ----------------------------------------------------------------------
 
     def _on_started(self, event: ProcessStarted, now: float, out: Out) -> None:
         process = self._processes[event.name]

@@ -1,7 +1,7 @@
-"""What a dry run prints of a packing plan: Heron's table, its JSON, its raw form.
+"""Output of a dry run for a packing plan: Heron's table, JSON, raw form.
 
-The table is that of SubmitTableDryRunRenderer.java, the JSON that of JsonFormatterUtils.java, the
-raw form that of PackingPlan.toString(); instances come in order of task id, Heron's in any order.
+The formats follow SubmitTableDryRunRenderer.java (table), JsonFormatterUtils.java (JSON) and
+PackingPlan.toString() (raw). Instances are in order of task id; Heron prints any order.
 """
 
 import json
@@ -51,7 +51,7 @@ def _framed(titles: Sequence[str], rows: Sequence[tuple[str, ...]]) -> list[str]
 
 def render_update(current: PackingPlan, target: PackingPlan, algorithm_name: str) -> str:
     """Changes of an update, container by container, as text without a last newline
-    (UpdateTableDryRunRenderer.java): added instances have a +, removed ones a -."""
+    (UpdateTableDryRunRenderer.java): added instances have a +, removed instances a -."""
     before = {container.id: container for container in current.containers}
     after = {container.id: container for container in target.containers}
     head = (

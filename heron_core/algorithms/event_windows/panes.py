@@ -10,16 +10,16 @@ from heron_core.algorithms.event_windows.values import TimeWindow
 
 @dataclass(slots=True)
 class Pane:
-    """One open window of one key."""
+    """An open window of a key."""
 
     window: TimeWindow
     number: int
     """Sequence number of panes: the order among simultaneously due panes."""
     unseen: int = 0
-    """Events that can cause a result of their own and have not been shown."""
+    """Unemitted events that can cause a result."""
     firings: int = 0
     due_ms: int | None = None
-    """Processing time at which unemitted events are emitted."""
+    """Processing time to emit unemitted events."""
     is_shown: bool = False
     """The result on time was emitted by a more advanced operator: later events are late."""
     is_shown_so_far: bool = False

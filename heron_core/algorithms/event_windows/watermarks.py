@@ -1,4 +1,4 @@
-"""One watermark from the timestamps of several sources.
+"""The watermark from the timestamps of several sources.
 
 A source's own watermark is its highest timestamp minus the *lag*, the largest delay of an event.
 The combined watermark is the slowest source's. A source without input for *idle* milliseconds of
@@ -89,7 +89,7 @@ class WatermarkGenerator:
         return min(self._active(now_ms), key=self._watermarks.__getitem__, default=None)
 
     def statistics(self, now_ms: int) -> ClockState:
-        """Current watermark, and the source that delays it; from any thread."""
+        """Current watermark, and the delaying source; from any thread."""
         watermarks, heard = list(self._watermarks.items()), dict(self._heard_ms)
         left = [(own, source) for source, own in watermarks if source not in self._finished]
         idle = [source for _, source in left if self._is_idle(source, now_ms)]
@@ -121,7 +121,7 @@ class WatermarkGenerator:
         return {"watermark_ms": self.watermark_ms, "marks": [*map(list, self._watermarks.items())]}
 
     def restore(self, snapshot: Mapping[str, Any], now_ms: int) -> None:
-        """Go on where the other one was; every source has been heard just now."""
+        """Continue from the state of a previous object; each source counts as heard just now."""
         self.watermark_ms = snapshot["watermark_ms"]
         for source, watermark_ms in snapshot["marks"]:
             self.received(hashable(source), watermark_ms, now_ms)

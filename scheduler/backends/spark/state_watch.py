@@ -1,4 +1,4 @@
-"""What the state store says to a driver while it serves: the plans, and containers to restart."""
+"""A driver's watch of the state store: plans, and containers to restart."""
 
 import logging
 import threading
@@ -17,23 +17,23 @@ log = logging.getLogger("spark")
 
 
 class StateWatch:
-    """Watches a topology's nodes, and wakes the driver when one has changed."""
+    """Watches a topology's nodes, and wakes the driver after a change."""
 
     def __init__(self, store: StateStore, name: str, waker: Waker) -> None:
         self._store = store
         self._name = name
         self._waker = waker
         self._stale = threading.Event()
-        """The plans have changed since they were read."""
+        """Set after a change of the plans, until the next reading."""
         self._plan: PackingPlan | None = None
         self._restart: Any = None
         self._taken = ""
-        """The last request to restart: a watch may be late, and show it once more."""
+        """The last request to restart: a late watch may repeat a request."""
         for path in (packing_path(name), physical_path(name)):
             store.watch(path, self._plan_changed)
         store.watch(restart_requests_path(name), self._restart_changed)
 
-    # Both are called from a thread of the store.
+    # The store calls both methods from its thread.
 
     def _plan_changed(self, value: Any) -> None:
         self._stale.set()
@@ -44,8 +44,7 @@ class StateWatch:
         self._waker.wake()
 
     def plan(self) -> PackingPlan | None:
-        """All containers that are to run now, as far as the state store can be read; None as long
-        as it never could."""
+        """All wanted containers by the last readable plan; None before the first."""
         if self._stale.is_set():
             self._stale.clear()
             try:
@@ -71,7 +70,7 @@ class StateWatch:
         return int(requested["container"])
 
     def refuse(self, reason: str) -> None:
-        """Have the topology master undo the update that cannot be followed."""
+        """Have the topology master undo an impossible update."""
         log.warning("the update is refused: %s", reason)
         client = MasterClient(self._store, self._name)
         try:
