@@ -25,6 +25,8 @@ from msgspec import Struct
 from heron_core.errors import UsageError, shown
 
 OBJECT = "$object"
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""An encoder for all calls: `json.dumps` makes another for each."""
 REPR_CHARACTERS_MAX = 200
 """Longest repr of an object that has no other form: a person reads the repr."""
 
@@ -45,7 +47,7 @@ def typed(value: Any) -> Any:
 
 def typed_text(value: Any) -> str:
     """The same as text."""
-    return json.dumps(typed(value), ensure_ascii=False, separators=(",", ":"))
+    return _encode(typed(value))
 
 
 def untyped(data: Any) -> Any:

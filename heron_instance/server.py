@@ -302,12 +302,11 @@ class InstanceServer:
         self._control_thread.poll()
 
     def _take_questions(self) -> bool:
-        """Questions of clients wait for the end of the tuple under way; True."""
+        """Answer clients, at once: the main thread is between two tuples. True."""
         if self._questions is not None:
             for name, question in self._questions.received():
                 reply = partial(self._questions.answer, name)
-                call = partial(self._core.queries.take_of_client, question, reply)
-                self._shared.call_between(call)
+                self._core.queries.take_of_client(question, reply)
         return True
 
     def _admit(self) -> None:

@@ -1,5 +1,8 @@
 """Queries of the instance's state, answered in the main thread between two tuples.
 
+A client of this machine is answered by its connection at once, a query of the topology master by a
+control message behind an interruption of the message under way.
+
 A query for one key takes microseconds. A query over many keys is answered in steps, and the
 component processes input between them: the state may have a million keys.
 """

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from heron_core.errors import StateError
@@ -22,6 +23,8 @@ _DEADLINES = "deadlines of "
 _TIMERS = "timers by "
 _WINDOWS = TableId("windows", StateKind.WINDOWS, nested=True)
 _WATERMARK = TableId("watermark of windows", StateKind.WATERMARK, nested=False)
+TABLES_MAX = 256
+"""Ids in memory for readers, which ask with each question: a component declares some states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,7 @@ class NamedStates:
         return entries
 
 
+@lru_cache(TABLES_MAX)
 def deadlines_of(table_id: TableId) -> TableId:
     """Table of the times at which entries of another table expire."""
     return replace(table_id, name=_DEADLINES + table_id.name, kind=StateKind.DEADLINES)

@@ -304,3 +304,21 @@ def test_a_client_is_not_answered_from_a_state_that_is_being_restored() -> None:
 
 def test_a_client_of_an_instance_without_state_is_refused() -> None:
     assert of_client(made(Stateless)).outcome is QueryOutcome.STATELESS
+
+
+def test_a_client_is_answered_between_two_tuples_and_the_message_goes_on() -> None:
+    bolt = made()
+    seen: list[tuple[str, str]] = []
+
+    def poll() -> None:
+        (first,), (second,) = (texts([of_client(bolt, key=key)]) for key in ('"all"', '"done"'))
+        seen.append((first.rpartition(":")[2], second.rpartition(":")[2]))
+
+    bolt.receive(batch([MANY], epoch=1))
+    bolt.core.driver.poll_by(poll)
+    said = bolt.receive(batch(*([each] for each in range(MANY)), epoch=1))
+    assert not answers(said)
+    assert seen
+    assert all(first == second for first, second in seen), "amid a tuple"
+    assert len(set(seen)) > 1, "the message was over"
+    assert texts([of_client(bolt)]) == [f'{{"key":"all","value":{MANY + 1}}}']
