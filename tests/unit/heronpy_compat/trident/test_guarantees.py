@@ -21,7 +21,8 @@ NON_TRANSACTIONAL = MemoryMapState.non_transactional()
 TRANSACTIONAL = MemoryMapState.transactional()
 OPAQUE = MemoryMapState.opaque()
 # The first attempt of batch 1 has 1, 2 and 3; the state has it, and then the batch fails.
-SAME = Transactional(NUMBERS)
+SAME = Transactional(NUMBERS, shrinks=True)
+"""The source has other tuples at the second attempt of batch 1, but the same for its metadata."""
 OTHER = Opaque(NUMBERS)
 """Its second attempt has 1 and 2."""
 LATER = Queue(*NUMBERS, replays=True)

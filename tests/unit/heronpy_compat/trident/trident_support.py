@@ -68,15 +68,17 @@ class _Partitions(PartitionsCoordinator):
 
 
 class _Emitter(TransactionalEmitter):
-    def __init__(self, partitions: Sequence[Sequence[Any]], size: int) -> None:
+    def __init__(self, partitions: Sequence[Sequence[Any]], size: int, shrinks: bool) -> None:
         self._partitions = partitions
         self._size = size
+        self._shrinks = shrinks
 
     def emit_partition_batch_new(
         self, attempt: TransactionAttempt, collector: TridentCollector, partition: Any, last: Any
     ) -> Any:
         begin = 0 if last is None else last[1]
-        metadata = [begin, begin + self._size]
+        missing = attempt.attempt_id % self._size if self._shrinks else 0
+        metadata = [begin, begin + self._size - missing]
         self.emit_partition_batch(attempt, collector, partition, metadata)
         return metadata
 
@@ -112,9 +114,11 @@ class Transactional(IPartitionedTridentSpout):
 
     output_fields = ("value",)
 
-    def __init__(self, *partitions: Sequence[Any], size: int = 3) -> None:
+    def __init__(self, *partitions: Sequence[Any], size: int = 3, shrinks: bool = False) -> None:
+        """`shrinks`: a further attempt that is emitted as a new batch has fewer tuples."""
         self._partitions = partitions
         self._size = size
+        self._shrinks = shrinks
         self._batches = -(-max(map(len, partitions)) // size)
 
     def get_coordinator(self, conf: dict[str, Any], context: Any) -> Any:
@@ -123,7 +127,7 @@ class Transactional(IPartitionedTridentSpout):
 
     def get_emitter(self, conf: dict[str, Any], context: Any) -> Any:
         """See IPartitionedTridentSpout."""
-        return _Emitter(self._partitions, self._size)
+        return _Emitter(self._partitions, self._size, self._shrinks)
 
 
 class Opaque(IOpaquePartitionedTridentSpout):
