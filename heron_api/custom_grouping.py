@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
+from heron_api.java_names import CalledByEngine
+
 if TYPE_CHECKING:
     from heron_api.topology_context import TopologyContext
 
 
-class ICustomGrouping:
+class ICustomGrouping(CalledByEngine):
     """Picks the tasks of each tuple; runs in the instance that emits.
 
         class ByLength(ICustomGrouping):

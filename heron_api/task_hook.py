@@ -7,6 +7,8 @@ Latencies are in milliseconds.
 from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
+from heron_api.java_names import CalledByEngine
+
 if TYPE_CHECKING:
     from heron_api.topology_context import TopologyContext
 
@@ -18,7 +20,7 @@ BoltAckInfo = namedtuple("BoltAckInfo", "heron_tuple acking_task_id process_late
 BoltFailInfo = namedtuple("BoltFailInfo", "heron_tuple failing_task_id fail_latency_ms")
 
 
-class ITaskHook:
+class ITaskHook(CalledByEngine):
     """Override what you want to see; every method does nothing by default."""
 
     def prepare(self, conf: dict[str, Any], context: "TopologyContext") -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from heron_api.java_names import CalledByEngine
 from heron_api.method_shapes import refuse_coroutine
 from heron_api.stream import Outputs
 from heron_core.topology import DEFAULT_STREAM
@@ -27,7 +28,7 @@ class BatchOutputCollector:
         self._emit(values, stream, None, task)
 
 
-class BaseBatchBolt:
+class BaseBatchBolt(CalledByEngine):
     """The work on one request in one task; `finish_batch` comes behind its last tuple.
 
     Example:

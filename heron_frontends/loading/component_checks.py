@@ -13,6 +13,8 @@ from typing import Any
 
 from heron_api.class_loading import load_class
 from heron_api.component.base_component import BaseComponent
+from heron_api.java_names import java_name_problems
+from heron_api.method_shapes import location_of
 from heron_api.user_errors import display_path, install_hint, is_users
 from heron_core.config.effects import component_config
 from heron_core.config.names import FLUX_RECIPE
@@ -23,6 +25,7 @@ from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.validation import did_you_mean
 from heron_core.wire.pickled import Pickled
 from heron_frontends.loading.shape_checks import (
+    CALLED,
     helper_problems,
     line_of,
     only_raises,
@@ -31,6 +34,8 @@ from heron_frontends.loading.shape_checks import (
 
 HOOKS = ("next_tuple", "process", "processWindow", "process_batch")
 """Methods that a user's class has to define if what it is derived from only raises."""
+CALLED_OF_COMPONENTS = CALLED - {"emit", "emit_batch"}
+"""Without methods that user code calls: a helper `emitBatch` is the user's own."""
 _ADAPTERS = ("heron_frontends.adapters.", "heron_frontends.jvm.")
 """Shell components and Java's: their class is ours, and importing it costs time."""
 """Config key of an object that a Flux file makes; its constructor is checked there."""
@@ -62,6 +67,8 @@ def _problems(spec: ComponentSpec, topology: TopologySpec, runs_here: bool) -> I
         yield from _constructor_problems(label, kind)
     yield from _hook_problems(label, kind, "next_tuple" if spec.is_spout else "process")
     yield from shape_problems(label, kind, spec.is_spout)
+    for method, problem in java_name_problems(kind, CALLED_OF_COMPONENTS.__contains__):
+        yield f"{location_of(method)}{label}: {problem}"
     config = {
         key: value
         for key, value in component_config(topology.config, spec.config).items()

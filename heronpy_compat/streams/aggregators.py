@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from heron_api.java_names import CalledByEngine
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.stage import checked_function, checked_object
 from heronpy_compat.streams.windows import WindowLength
@@ -10,7 +11,7 @@ from heronpy_compat.streams.windows import WindowLength
 Fold = Callable[[Any, Any], Any]
 
 
-class StreamAggregator:
+class StreamAggregator(CalledByEngine):
     """An initial value and an accumulator. Derive a class, or use `of`.
 
     Storm merges the aggregates of partitions by `merge`; here equal keys share a partition, so no

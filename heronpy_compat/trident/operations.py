@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from heron_api.java_names import CalledByEngine
 from heronpy_compat.trident.tuples import TridentTuple
 
 
@@ -41,7 +42,7 @@ class TridentOperationContext:
     numPartitions = get_num_partitions
 
 
-class Operation:
+class Operation(CalledByEngine):
     """Base of all operations."""
 
     def prepare(self, conf: dict[str, Any], context: TridentOperationContext) -> None:

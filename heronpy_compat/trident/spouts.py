@@ -13,6 +13,7 @@ and consists of values that tuples can carry.
 from collections.abc import Sequence
 from typing import Any
 
+from heron_api.java_names import CalledByEngine
 from heronpy_compat.trident.execution.attempt import TransactionAttempt
 from heronpy_compat.trident.operations import TridentCollector
 from heronpy_compat.trident.tuples import Names
@@ -22,7 +23,7 @@ def _undefined(thing: object, method: str) -> NotImplementedError:
     return NotImplementedError(f"{type(thing).__name__} must define {method}")
 
 
-class BatchEnd:
+class BatchEnd(CalledByEngine):
     """End of a source; Storm's sources are endless."""
 
     def is_finished(self, txid: int) -> bool:
@@ -31,7 +32,7 @@ class BatchEnd:
         return False
 
 
-class TridentSpout:
+class TridentSpout(CalledByEngine):
     """Base of the four kinds."""
 
     max_task_parallelism: int | None = None
@@ -64,7 +65,7 @@ class BatchCoordinator(BatchEnd):
         """The process ends gracefully."""
 
 
-class Emitter:
+class Emitter(CalledByEngine):
     """Emitter of an ITridentSpout: runs in each of its tasks."""
 
     def emit_batch(
@@ -128,7 +129,7 @@ class PartitionsCoordinator(BatchEnd):
         """The process ends gracefully."""
 
 
-class PartitionedEmitter:
+class PartitionedEmitter(CalledByEngine):
     """Common base of the emitters of partitioned spouts."""
 
     def get_ordered_partitions(self, partitions: Any) -> Sequence[Any]:

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from heron_api.java_names import CalledByEngine
+
 Key = Sequence[Any]
 """The values of the grouping fields."""
 Update = Callable[[Any], Any]
 """Function from a key's value (None for a new key) to the next value."""
 
 
-class State:
+class State(CalledByEngine):
     """Something that is updated batch by batch, in the order of their transaction ids."""
 
     def discard_attempt(self, txid: int) -> bool:
@@ -93,7 +95,7 @@ class KeysOfBatch(Protocol):
         """A batch writes keys next."""
 
 
-class StateFactory:
+class StateFactory(CalledByEngine):
     """Creates the state of one partition."""
 
     def make_state(

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from heron_api.java_names import CalledByEngine
 from heronpy_compat.trident.execution.numbered_records import NumberedRecords
 
 
-class WindowsStore:
+class WindowsStore(CalledByEngine):
     """Storage of values by text keys, e.g. a database. Writes are durable when a method returns;
     values are lists that tuples can carry."""
 
@@ -40,7 +41,7 @@ class WindowsStore:
         """The process ends gracefully."""
 
 
-class WindowsStoreFactory:
+class WindowsStoreFactory(CalledByEngine):
     """Creates the store of one partition of one window."""
 
     def create(self, conf: dict[str, Any]) -> WindowsStore:
