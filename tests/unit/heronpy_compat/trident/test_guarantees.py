@@ -1,4 +1,4 @@
-"""T1, T3: what each kind of spout with each kind of state makes of a batch that is replayed."""
+"""T1, T3: a replayed batch, for each kind of spout and each kind of state."""
 
 import pytest
 
@@ -22,11 +22,11 @@ TRANSACTIONAL = MemoryMapState.transactional()
 OPAQUE = MemoryMapState.opaque()
 # The first attempt of batch 1 has 1, 2 and 3; the state has it, and then the batch fails.
 SAME = Transactional(NUMBERS, shrinks=True)
-"""The source has other tuples at the second attempt of batch 1, but the same for its metadata."""
+"""The second attempt of batch 1 would have other tuples without the stored metadata."""
 OTHER = Opaque(NUMBERS)
-"""Its second attempt has 1 and 2."""
+"""The second attempt of batch 1 has 1 and 2."""
 LATER = Queue(*NUMBERS, replays=True)
-"""The second attempt of batch 1 has 4, 5 and 6, and batch 2 has what that lacks."""
+"""The second attempt of batch 1 has 4, 5 and 6, and batch 2 the other numbers."""
 LOST = Queue(*NUMBERS)
 """The second attempt of batch 1 has 4, 5 and 6, and batch 2 is empty."""
 
