@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 STATE_KEY = "heronpy.two_phase_sink"
 """State key of prepared transactions."""
+CONTINUES = "sink.continues.earlier.runs"
+"""Component config, true or false: the sources continue behind positions of their own (Samza's
+checkpoints), so the output of earlier runs is continued. Otherwise such output is an error."""
 RETRY_SECS = 1.0
 """How long to leave a target alone that did not take a commit."""
 
@@ -176,6 +179,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         """`open`, and commit what the restored state has prepared."""
         self._name = context.get_component_id()
         self._is_two_phase = keys.reliability(keys.with_defaults(config)) == keys.EFFECTIVELY_ONCE
+        self._continues = keys.flag({CONTINUES: False, **config}, CONTINUES)
         self._writer, self._tail = new_writer(), new_writer()
         self._number = 0
         self._transaction: Any = None
@@ -207,7 +211,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
 
     def _tell_of(self, warning: str) -> None:
         """Before the first write: a run that reads the input again writes the output again."""
-        if not warning:
+        if not warning or self._continues:
             return
         resume = "resume from the checkpoint of the other run, or " if self._is_two_phase else ""
         text = (

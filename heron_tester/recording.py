@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from heron_api.user_errors import users_traceback
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
 from heron_tester.clock import VirtualClock
 from heron_tester.faults import CRASH, DROP, RAISE, Faults, InputFault, InstanceKilled
@@ -237,7 +238,8 @@ class Watch:
     def reported(self, text: str) -> None:
         """The core's report of an exception that is being handled, or of a component's error."""
         error, (what, _, rest) = sys.exc_info()[1], text.partition(":\n")
-        if error is None:
+        # An own text, recorded within an `except`, is not the traceback of the handled exception.
+        if error is None or (rest and _last_line(users_traceback(error)) not in rest):
             self.error_line(what, rest or text)
         elif not self._journal.ends_with(error):
             self.raised(what, error)
@@ -310,3 +312,7 @@ def own_logger(name: str, watch: Watch, debug: bool) -> logging.Logger:
     logger.parent = logging.getLogger()
     logger.addHandler(ComponentLines(watch))
     return logger
+
+
+def _last_line(traceback: str) -> str:
+    return traceback.rstrip().rpartition("\n")[2]

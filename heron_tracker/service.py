@@ -73,6 +73,11 @@ class Service:
             and (not names or snapshot.name in names)
         ]
 
+    def visible(self, name: str) -> TopologySnapshot | None:
+        """The newest snapshot of a topology; None for an unknown one, and without the right."""
+        snapshot = self.collector.snapshot(name)
+        return snapshot if snapshot is not None and is_visible(snapshot) else None
+
     def topology(
         self,
         name: str,
@@ -91,7 +96,7 @@ class Service:
         ):
             return check_visible(snapshot)
         where = "".join(f" in {wanted!r:.100}" for wanted in given if wanted)
-        names = [snapshot.name for snapshot in self.collector.snapshots()]
+        names = [snapshot.name for snapshot in self.all()]
         # What is asked for in another cluster may be there: its name is not a misspelt one.
         known = choices("running", "" if where else name, names)
         raise NotFound(f"no topology called {name!r:.200}{where} is running: {known:.500}")
@@ -101,7 +106,7 @@ class Service:
         for each in self.collector.snapshots():
             if topology_id in (each.id, each.name):
                 return self.topology(each.name)
-        names = [each.name for each in self.collector.snapshots()]
+        names = [each.name for each in self.all()]
         known = choices("running", topology_id, names)
         raise NotFound(f"no topology with the id {topology_id!r:.200} is running: {known:.500}")
 

@@ -32,7 +32,8 @@ class ExpiringEntries(Generic[Entry]):
         return None if known is None else known[1]
 
     def add(self, request_id: Any, entry: Entry) -> Entry:
-        """Store the entry of the request."""
+        """Store the entry of the request, as the newest; the entry of a previous attempt ends."""
+        self._entries.pop(request_id, None)  # a dict would keep the previous position
         self._entries[request_id] = (time.monotonic(), entry)
         return entry
 
@@ -44,7 +45,7 @@ class ExpiringEntries(Generic[Entry]):
     def expired(self) -> Iterable[Any]:
         """Remove expired entries; return the ids of their requests."""
         oldest = time.monotonic() - self._secs
-        # In order of their age: an entry is added once.
+        # In order of their age: `add` appends.
         ids = []
         for request_id, (began, _) in self._entries.items():
             if began > oldest:

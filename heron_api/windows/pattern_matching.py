@@ -18,16 +18,21 @@ from heron_core.state.timer_service import Timer, TimerService
 class OrderedMatching:
     """The events and runs of the current key, in its state."""
 
-    def __init__(self, pattern: Pattern, waiting: Any, runs: Any, timers: TimerService) -> None:
-        """`waiting`: a list state of [time, event]; `runs`: a value state."""
+    def __init__(
+        self, pattern: Pattern, waiting: Any, runs: Any, matched_ms: Any, timers: TimerService
+    ) -> None:
+        """`waiting`: a list state of [time, event]; `runs`: a value state; `matched_ms`: a value
+        state, the time of the newest matched event."""
         self._pattern, self._waiting, self._runs, self._timers = pattern, waiting, runs, timers
+        self._matched_ms = matched_ms
 
     def add(self, event: Any, timestamp_ms: int | None) -> list[list[Any]] | None:
         """The matches of an event without event time; with event time the event waits for the
         watermark. None for a late event."""
         if timestamp_ms is None:
             return list(self._advance(event, self._timers.current_processing_time()))
-        if timestamp_ms < self._timers.current_watermark():
+        # The watermark begins anew after a restore; the time of the last match does not.
+        if timestamp_ms < max(self._timers.current_watermark(), self._matched_ms.get() or 0):
             return None
         self._waiting.add([timestamp_ms, event])
         self._timers.register_event_time_timer(timestamp_ms)
@@ -42,6 +47,7 @@ class OrderedMatching:
         self._waiting.update([each for each in waiting if each[0] > timestamp_ms])
         for time_ms, event in sorted(due, key=_time_of):  # stable: equal times as they arrived
             yield from self._advance(event, time_ms)
+        self._matched_ms.put(max(time_ms for time_ms, _ in due))
 
     def _advance(self, event: Any, time_ms: int) -> list[list[Any]]:
         runs, matches = self._pattern.advanced(self._runs.get() or [], event, time_ms)
@@ -75,6 +81,7 @@ class PatternBolt(KeyedProcessBolt[ReadRow]):
     pattern: Pattern
     waiting = list_state()
     runs = value_state()
+    matched_ms = value_state()
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
@@ -101,7 +108,9 @@ class PatternBolt(KeyedProcessBolt[ReadRow]):
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Open the matching; call super when overriding."""
         super().initialize(config, context)
-        self._matching = OrderedMatching(self.pattern, self.waiting, self.runs, self.timers)
+        self._matching = OrderedMatching(
+            self.pattern, self.waiting, self.runs, self.matched_ms, self.timers
+        )
 
     def process_element(self, tup: Any, timestamp_ms: int | None) -> None:
         """Add an event."""

@@ -6,6 +6,7 @@ or not at all, so any number of processes may ask for it at once.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heron_core.errors import ComponentError, JavaMissing
+from heron_frontends.jvm.class_path import REMEDY
 from heron_io.java import JAVA_VERSION_MIN, find_java
 
 SOURCES = Path(__file__).parent / "host"
@@ -21,6 +23,13 @@ COMPILE_SECS_MAX = 300.0
 NO_JDK = "install a JDK (Debian: apt install openjdk-17-jdk-headless), or set JAVA_HOME to one"
 RELEASE = str(JAVA_VERSION_MIN)
 _FOLDER = "java-host"
+_JARS = {
+    "com.codahale.metrics": "metrics-core (io.dropwizard.metrics)",
+    "org.slf4j": "slf4j-api (org.slf4j)",
+    "org.apache.storm.shade": "storm-shaded-deps (org.apache.storm)",
+}
+"""Package -> the jar with the package, among those that Storm needs beside storm-client."""
+_ABSENT = re.compile(r"package (\S+) does not exist|class file for (\S+) not found")
 
 
 def host_classes(class_path: Sequence[str], storm: str) -> tuple[str, str]:
@@ -93,8 +102,23 @@ def _run_compiler(compiler: str, class_path: Sequence[str], folder: str) -> None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ComponentError(f"{compiler} does not run: {error}") from None
     if done.returncode != 0:
+        if (package := _absent_package(done.stderr)) is not None:
+            raise ComponentError(
+                f"{_JARS[package]} is not on the class path: Storm needs it beside its own jar. "
+                f"{REMEDY}"
+            )
         first = next((line for line in done.stderr.splitlines() if "error:" in line), "")
         raise ComponentError(
             f"the host of Java classes does not compile against this Storm (2.1 or newer):"
             f" {first.strip() or done.stderr.strip()[:200]}"
         )
+
+
+def _absent_package(told: str) -> str | None:
+    """The first package that the compiler has missed and whose jar is known."""
+    for found in _ABSENT.finditer(told):
+        name = found[1] or found[2]
+        for package in _JARS:
+            if name.startswith(package):
+                return package
+    return None

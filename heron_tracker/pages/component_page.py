@@ -77,7 +77,7 @@ def component_page(
         traceback.set_text(plain(view.traceback) or "none")
 
     async def redraw() -> None:
-        snapshot = service.collector.snapshot(topology)
+        snapshot = service.visible(topology)
         if snapshot is None:
             return
         points = await asyncio.to_thread(recent.of, snapshot, name)
@@ -114,7 +114,7 @@ class _LatencyChart:
         self._draw()
 
     def _draw(self) -> None:
-        snapshot = self._service.collector.snapshot(self._topology)
+        snapshot = self._service.visible(self._topology)
         if snapshot is None or not self._kind.value:
             return
         names = _names(snapshot, self._component)

@@ -18,9 +18,7 @@ def front_page(service: Service, request: Request, problems: FoundProblems) -> N
         table = LiveTable(COLUMNS, "No topology is running", "All topologies")
 
     def refresh() -> None:
-        topologies = [
-            (snapshot, problems.of(snapshot)) for snapshot in service.collector.snapshots()
-        ]
+        topologies = [(snapshot, problems.of(snapshot)) for snapshot in service.all()]
         for snapshot, _ in topologies:  # it counts as looked at
             service.collector.snapshot(snapshot.name)
         view = overview(topologies, service.calendar())

@@ -30,7 +30,7 @@ class _Profiler:
 
     def __init__(self, service: Service, name: str, instance: str) -> None:
         self._service, self._name = service, name
-        known = service.collector.snapshot(name)
+        known = service.visible(name)
         names = [instance.instance for instance in known.instances] if known is not None else []
         chosen = instance if instance in names else next(reversed(names), None)
         with ui.element("div").classes("controls"):

@@ -63,6 +63,6 @@ def _text(values: object) -> str:
 
 
 def _streams(service: Service, topology: str, component: str) -> list[str]:
-    known = service.collector.snapshot(topology)
+    known = service.visible(topology)
     found = known.spec.by_name.get(component) if known is not None and known.spec else None
     return [output.name for output in found.outputs] if found is not None else []

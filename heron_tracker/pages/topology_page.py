@@ -7,7 +7,7 @@ from fastapi import Request
 from heron_core.errors import StateStoreError
 from heron_core.operations import Operation, Way
 from heron_engine.scheduler.operations import TopologyRequests
-from heron_tracker.envelope import NotFound
+from heron_tracker.envelope import Forbidden, NotFound
 from heron_tracker.model.history import Point
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.actions_panel import ActionsPanel
@@ -62,6 +62,9 @@ def topology_page(
         except NotFound:
             sentence.show(f"{name} is not running: it has ended, or was killed", "quiet")
             return
+        except Forbidden as error:  # the right was withdrawn while the page was open
+            sentence.show(str(error), "quiet")
+            return
         operations = await asyncio.to_thread(_operations, service, name)
         timed_problems = problems.of(snapshot)
         view = view_of(snapshot, timed_problems, service.calendar())
@@ -74,7 +77,7 @@ def topology_page(
         events.show(events_table(snapshot, operations))
 
     async def redraw() -> None:
-        snapshot = service.collector.snapshot(name)
+        snapshot = service.visible(name)
         if snapshot is None:
             return
         points = await asyncio.to_thread(_history, recent, snapshot)

@@ -8,13 +8,13 @@ from heron_api.stream import Grouping, Stream
 from heron_api.topology import TopologyBuilder
 from heron_connectors.files.sink import FileSink
 from heron_connectors.kafka.sink import KafkaSink
+from heron_connectors.two_phase import CONTINUES
 from heron_core import config as keys
 from heron_core.errors import HeronError, TopologyError
 from heron_core.java_properties import parse_properties
 from heronpy_compat.samza.container import PROPERTIES, SamzaContainer
 from heronpy_compat.samza.envelopes import SystemStream
 from heronpy_compat.samza.job_settings import JobSettings, job_settings
-from heronpy_compat.samza.output_sinks import ContinuedFiles, ContinuedTopic
 
 TASKS = "tasks"
 """Component of the tasks."""
@@ -65,11 +65,13 @@ def builder_of(properties: Mapping[str, str], name: str | None = None) -> Topolo
 def _sink(settings: JobSettings, output: SystemStream) -> tuple[Any, dict[str, Any]]:
     if settings.is_of_files(output):
         folder = os.path.join(settings.of_system(output.system, "path"), output.stream)
-        return ContinuedFiles if settings.checkpoints else FileSink, {
+        return FileSink, {
+            CONTINUES: bool(settings.checkpoints),
             "file.folder": folder, "file.format": "text", "file.roll.secs": ROLL_SECS,
         }  # fmt: skip
     client = settings.client_settings(output.system, "producer")
-    return ContinuedTopic if settings.checkpoints else KafkaSink, {
+    return KafkaSink, {
+        CONTINUES: bool(settings.checkpoints),
         "kafka.topic": output.stream,
         "kafka.bootstrap.servers": client.pop("bootstrap.servers"),
         "kafka.key.position": 0,

@@ -14,13 +14,16 @@ class PatternProcess(KeyedProcess):
 
     waiting = list_state()
     runs = value_state()
+    matched_ms = value_state()
 
     def __init__(self, pattern: Pattern) -> None:
         self._pattern = pattern
 
     def open(self, context: ProcessContext) -> None:
         """See KeyedProcess."""
-        self._matching = OrderedMatching(self._pattern, self.waiting, self.runs, context.timers)
+        self._matching = OrderedMatching(
+            self._pattern, self.waiting, self.runs, self.matched_ms, context.timers
+        )
 
     def process_element(self, element: Any, context: ProcessContext) -> list[Any]:
         """See KeyedProcess."""

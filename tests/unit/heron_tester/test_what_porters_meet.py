@@ -117,3 +117,23 @@ def test_a_field_with_a_dot_in_its_name_is_a_field_as_any_other(mode: str) -> No
         tester.finish()
         found = [(key, number) for key, _, _, number in tester.values("counts")]
         assert sorted(found) == [(0, 3), (1, 3)]
+
+
+class Careful(Bolt):
+    """Records errors of its own in the handlers of exceptions."""
+
+    def process(self, tup: Any) -> None:
+        """See Bolt."""
+        try:
+            int(tup["word"])
+        except ValueError:
+            self.delegate.record_error("a word is no number", f"{tup['word']!r} is left out")
+
+
+def test_the_text_of_an_error_is_kept_within_an_except() -> None:
+    """The tester showed the traceback of the handled exception instead."""
+    with ComponentTester(Careful, inputs={"words": ["word"]}) as tester:
+        tester.process(["seven"])
+        (problem,) = tester.errors
+    assert problem.error is None
+    assert (problem.where, problem.text) == ("a word is no number", "'seven' is left out")

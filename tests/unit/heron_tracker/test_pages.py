@@ -13,17 +13,22 @@ from urllib.parse import quote
 import pytest
 from fastapi import Request
 
+from heron_core.records import replace
 from heron_io.state_store.file_store import FileStore
 from heron_tracker.application import as_from_a_page
 from heron_tracker.auth.access import (
     COOKIE,
     LOGOUT,
     LOGS_IN,
+    Caller,
     Refusal,
+    Role,
     caller_of,
     caller_of_token,
     refusal,
 )
+from heron_tracker.auth.topology_access import VISITOR, Visitor
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import TrackerOptions
 from heron_tracker.pages import mounting
 from heron_tracker.pages.notes import NOT_INSTALLED
@@ -88,6 +93,43 @@ async def _visit(asked: Asked) -> None:
             await user.should_see(line, retries=RETRIES)
         await _visit_what_is_not_there(user)
         await _log_out(user)
+
+
+def test_a_right_that_is_withdrawn_closes_the_open_page(tmp_path: Path) -> None:
+    """The page says so, and the front page does not list the topology any more."""
+    rights: dict[str, list[str]] = {}
+
+    def look(name: str) -> TopologySnapshot:
+        found = snapshot(stats())
+        assert found.spec is not None
+        return replace(found, spec=replace(found.spec, config=dict(rights)))
+
+    store = FileStore(str(tmp_path / "state"))
+    kept, asked = dict(sys.modules), Asked(look, store)
+    visitor = VISITOR.set(Visitor(Caller(Role.READER, "eve"), "10.0.0.7", 1, 2))
+    try:
+        asyncio.run(_visit_without_right(asked, rights))
+    finally:
+        VISITOR.reset(visitor)
+        sys.modules.update(kept)
+        asked.close()
+        store.close()
+
+
+async def _visit_without_right(asked: Asked, rights: dict[str, list[str]]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of NiceGUI's own imports
+        from nicegui.testing.user_simulation import user_simulation
+
+        from heron_tracker.pages.site import add_pages
+    async with user_simulation(lambda: None) as user:
+        add_pages(asked.service, lambda headers, topology: "")
+        await user.open("/ui/topology/words")
+        await user.should_see("Components", retries=RETRIES)
+        rights["topology.users"] = ["ada"]
+        await user.should_see("Eve may not see words", retries=RETRIES)
+        await user.open("/")
+        await user.should_see("No topology is running", retries=RETRIES)
 
 
 NEAR = {

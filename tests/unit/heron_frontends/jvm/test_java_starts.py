@@ -108,6 +108,24 @@ def test_a_compiler_that_fails_is_one_line_and_nothing_is_left(
     assert os.listdir(tmp_path / "home" / "java-host") == []
 
 
+@pytest.mark.parametrize(
+    ("told", "jar"),
+    [
+        ("Host.java:3: error: package com.codahale.metrics does not exist", "metrics-core"),
+        (
+            "error: cannot access X\n  class file for org.apache.storm.shade.json.A not found",
+            "storm-shaded-deps",
+        ),
+    ],
+)
+def test_a_jar_that_storm_needs_is_named(java_home: Path, storm: Path, told: str, jar: str) -> None:
+    """With storm-client.jar alone on the class path."""
+    script = f"#!/bin/sh\ncat >&2 <<END\n{told}\nEND\nexit 1\n"
+    write_program(java_home / "bin" / "javac", script)
+    with pytest.raises(ComponentError, match=rf"^{jar} \(.*\) is not on the class path: .*mvn dep"):
+        host_classes([], str(storm))
+
+
 def test_a_java_without_a_compiler_says_what_to_install(
     java_home: Path, storm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

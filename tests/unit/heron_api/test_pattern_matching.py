@@ -1,0 +1,60 @@
+"""A pattern's events of one key are matched in the order of their times, across a restore too."""
+
+from typing import Any
+
+from heron_api.windows.pattern_matching import OrderedMatching
+from heronpy_compat.windows import sequence
+
+
+class Cell:
+    """A keyed state of the current key: the value survives a restore."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def get(self) -> Any:
+        """The value."""
+        return self._value
+
+    def put(self, value: Any) -> None:
+        """Replace the value."""
+        self._value = value
+
+    update = put
+
+    def add(self, item: Any) -> None:
+        """Append to a list."""
+        self._value.append(item)
+
+    def clear(self) -> None:
+        """Forget the value."""
+        self._value = None
+
+
+class Timers:
+    """Timers whose watermark a restore forgets."""
+
+    def __init__(self) -> None:
+        self.watermark_ms = -(2**63)
+
+    def current_watermark(self) -> int:
+        """See TimerService."""
+        return self.watermark_ms
+
+    def register_event_time_timer(self, timestamp_ms: int) -> None:
+        """See TimerService."""
+
+
+def test_an_event_that_was_late_before_a_restore_is_late_behind_it() -> None:
+    pattern = sequence(lambda event: event == "a", lambda event: event == "b").within(60)
+    states, timers = (Cell([]), Cell(None), Cell(None)), Timers()
+    matching = OrderedMatching(pattern, *states, timers)  # type: ignore[arg-type]
+    assert matching.add("b", 5_000) == []
+    timers.watermark_ms = 6_000
+    assert list(matching.due(5_000)) == []
+    assert matching.add("a", 4_000) is None
+    restored = OrderedMatching(pattern, *states, Timers())  # type: ignore[arg-type]
+    assert restored.add("a", 4_000) is None
+    assert restored.add("a", 5_000) == []  # at the time of the last match: not late
+    assert restored.add("b", 7_000) == []
+    assert list(restored.due(7_000)) == [["a", "b"]]
