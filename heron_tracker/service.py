@@ -74,7 +74,7 @@ class Service:
         ]
 
     def visible(self, name: str) -> TopologySnapshot | None:
-        """The newest snapshot of a topology; None for an unknown one, and without the right."""
+        """Newest snapshot of a topology; None for an unknown topology, and without the right."""
         snapshot = self.collector.snapshot(name)
         return snapshot if snapshot is not None and is_visible(snapshot) else None
 
@@ -118,7 +118,7 @@ class Service:
         return None
 
     def with_stats(self, snapshot: TopologySnapshot) -> TopologySnapshot:
-        """Itself; Unavailable, with the reason, if its master has not answered lately."""
+        """The snapshot; Unavailable, with the reason, if the master has not answered lately."""
         if snapshot.stats is None:
             reason = snapshot.trouble or "it was not asked yet"
             raise Unavailable(f"there are no statistics of {snapshot.name}: {reason}")

@@ -114,9 +114,9 @@ def _run_compiler(compiler: str, class_path: Sequence[str], folder: str) -> None
         )
 
 
-def _absent_package(told: str) -> str | None:
+def _absent_package(reported: str) -> str | None:
     """The first package that the compiler has missed and whose jar is known."""
-    for found in _ABSENT.finditer(told):
+    for found in _ABSENT.finditer(reported):
         name = found[1] or found[2]
         for package in _JARS:
             if name.startswith(package):
