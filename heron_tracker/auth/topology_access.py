@@ -50,7 +50,7 @@ class Visitor:
             return self.caller
         if self._identity is None:
             name = local_user(self.host, self.port, self.server_port)
-            self._identity = Caller(self.caller.role, name, _groups_of(name))
+            self._identity = Caller(self.caller.role, name, groups_of(name))
         return self._identity
 
     def is_admin(self) -> bool:
@@ -113,7 +113,7 @@ def _own_user() -> str:
     return str(os.getuid())
 
 
-def _groups_of(user: str) -> frozenset[str]:
+def groups_of(user: str) -> frozenset[str]:
     """Names of the groups of a user of this machine; empty for an unknown user."""
     try:
         numbers = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)

@@ -14,18 +14,17 @@ from heron_core.loopback import is_loopback
 from heron_core.operations import Requester, Way
 from heron_core.thrift.calls import (
     LENGTH_BYTES,
-    AuthorizationException,
     ThriftCall,
     framed,
     parse_call,
-    refusal,
 )
 from heron_core.thrift.foreign_clients import foreign_answer
 from heron_io.listening import listen_on
 from heron_io.peer_user import peer_users
 from heron_io.state_store.opening import open_store
+from heron_tracker.auth.topology_access import VISITOR
 from heron_tracker.model.reader import TrackerReader
-from heron_tracker.nimbus.methods import METHODS
+from heron_tracker.nimbus.rights import visitor_of
 from heron_tracker.nimbus.service import ANSWER_SECS, NimbusService
 from heron_tracker.nimbus.submissions import Submissions, TopologyFolders
 from heron_tracker.nimbus.uploads import Uploads
@@ -141,10 +140,11 @@ class NimbusServer:
             with client:
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 server_port = client.getsockname()[1]
-                refused = self._refused_user(port, server_port)
                 user = local_user(LOOPBACK, port, server_port)
+                is_owner = self._is_owner(port, server_port)
+                VISITOR.set(visitor_of(user, LOOPBACK, port, server_port, is_owner))
                 asked_by = requester_at(user, client.getpeername()[0], Way.THRIFT)
-                while self._answered(client, refused, asked_by):
+                while self._answered(client, asked_by):
                     pass
         except _ClientGone:
             return
@@ -153,14 +153,12 @@ class NimbusServer:
         finally:
             self._free.release()
 
-    def _refused_user(self, port: int, server_port: int) -> str:
-        """Why the client may call nothing; empty if it may."""
+    def _is_owner(self, port: int, server_port: int) -> bool:
+        """Whether the client is of the user of Nimbus, or root; the kernel may not tell."""
         users = peer_users(port, server_port)
-        if users is None or (users and users <= self._users):
-            return ""
-        return f"this Nimbus is of user {os.getuid()}: user {sorted(users)} may call nothing here"
+        return users is None or bool(users and users <= self._users)
 
-    def _answered(self, client: socket.socket, refused: str, asked_by: Requester) -> bool:
+    def _answered(self, client: socket.socket, asked_by: Requester) -> bool:
         """Whether a call was answered and the next one may come."""
         first = _received(client, LENGTH_BYTES, time.monotonic() + IDLE_SECS)
         (size,) = struct.unpack("!I", first)
@@ -174,11 +172,7 @@ class NimbusServer:
         call = self._call(_received(client, size, time.monotonic() + FRAME_SECS))
         if call is None:
             return False
-        if refused:
-            log.warning("%s", refused)
-            answer = refusal(call, METHODS.get(call.method), AuthorizationException(refused))
-        else:
-            answer = self._answer(call, asked_by)
+        answer = self._answer(call, asked_by)
         client.settimeout(FRAME_SECS)
         client.sendall(framed(answer))
         return True

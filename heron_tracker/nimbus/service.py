@@ -5,7 +5,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from heron_core.errors import HeronError, TopologyError, shown
 from heron_core.operations import OperationKind, Requester
 from heron_core.state_tree import topology_path
 from heron_core.thrift.calls import (
+    AuthorizationException,
     TApplicationException,
     ThriftCall,
     parse_arguments,
@@ -25,7 +26,7 @@ from heron_io.state_store.protocol import StateStore
 from heron_tracker import actions
 from heron_tracker.envelope import BadRequest
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.nimbus import answers
+from heron_tracker.nimbus import answers, rights
 from heron_tracker.nimbus.calls import unknown_method
 from heron_tracker.nimbus.flux_document import parse_config
 from heron_tracker.nimbus.methods import METHODS
@@ -76,6 +77,11 @@ class NimbusService:
         """The answer to a client's call; what fails is an exception of Thrift's, in one
         sentence."""
         method, handler = METHODS.get(call.method), _HANDLERS.get(call.method)
+        try:
+            rights.check_method(call.method)
+        except AuthorizationException as denied:
+            log.warning("%s", denied)
+            return refusal(call, method, denied)
         if method is None or handler is None:
             error = unknown_method(call, METHODS)
             log.warning("%s", error)
@@ -95,17 +101,21 @@ class NimbusService:
         self.submissions.close()
         self.uploads.close()
 
-    def snapshots(self) -> list[TopologySnapshot]:
-        """Each topology as it is now."""
+    def snapshots(self) -> Sequence[TopologySnapshot]:
+        """Each topology that the client may see, as it is now."""
         found = self.readers.map(self.reader.read, self.reader.find())
-        return [each for each in found if each.spec is not None or each.trouble]
+        return rights.seen([each for each in found if each.spec is not None or each.trouble])
 
     def named(self, name: str | None) -> TopologySnapshot:
         """One topology; NotAliveException for an unknown name."""
         if not name or "/" in name or self.store.get(topology_path(name)) is None:
-            known = ", ".join(self.reader.find()) or "none"
+            known = ", ".join(each.name for each in self.snapshots()) or "none"
             raise NotAliveException(f"no topology called {shown(name)} is running ({known})")
-        return self.reader.read(name)
+        return rights.check_visible(self.reader.read(name))
+
+    def operated(self, name: str | None) -> TopologySnapshot:
+        """One topology to act on; AuthorizationException without the right."""
+        return rights.check_may_operate(self.named(name))
 
     def by_id(self, topology_id: str | None) -> TopologySnapshot:
         """The topology with Storm's id: its name and submission time."""
@@ -114,7 +124,7 @@ class NimbusService:
             if candidate in self.reader.find():
                 snapshot = self.reader.read(candidate)
                 if topology_id in (snapshot.id, snapshot.name):
-                    return snapshot
+                    return rights.check_visible(snapshot)
         raise NotAliveException(f"no topology with the id {shown(topology_id)} is running")
 
     def nimbus(self) -> NimbusSummary:
@@ -152,7 +162,7 @@ def _submit(service: NimbusService, given: Mapping[str, Any]) -> None:
 
 
 def _kill(service: NimbusService, given: Mapping[str, Any]) -> None:
-    snapshot, options = service.named(given["name"]), given.get("options")
+    snapshot, options = service.operated(given["name"]), given.get("options")
     wanted = options.wait_secs if options is not None else None
     if wanted is None:
         config = snapshot.spec.config if snapshot.spec is not None else {}
@@ -165,7 +175,7 @@ def _kill(service: NimbusService, given: Mapping[str, Any]) -> None:
 
 def _change(kind: OperationKind) -> Callable[[NimbusService, Mapping[str, Any]], None]:
     def change(service: NimbusService, given: Mapping[str, Any]) -> None:
-        actions.ask(service.store, service.named(given["name"]), kind, {}, given[CLIENT])
+        actions.ask(service.store, service.operated(given["name"]), kind, {}, given[CLIENT])
         log.info("%s of %s by %s", kind.value, given["name"], given[CLIENT])
 
     return change
@@ -173,7 +183,7 @@ def _change(kind: OperationKind) -> Callable[[NimbusService, Mapping[str, Any]],
 
 def _rebalance(service: NimbusService, given: Mapping[str, Any]) -> None:
     """wait_secs is not needed: an update waits until the tuples in flight are processed."""
-    snapshot, options = service.named(given["name"]), given["options"]
+    snapshot, options = service.operated(given["name"]), given["options"]
     wanted: dict[str, Any] = {}
     if options is not None and options.num_executors:
         wanted["executors"] = options.num_executors

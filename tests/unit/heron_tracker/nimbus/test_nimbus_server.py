@@ -1,6 +1,8 @@
 """Nimbus over a socket: the installed streamparse's client, and clients that are none."""
 
+import grp
 import os
+import pwd
 import socket
 import struct
 from collections.abc import Iterator
@@ -13,7 +15,9 @@ from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport import TMemoryBuffer
 
 from heron_core.errors import HeronError, UsageError
+from heron_core.records import replace
 from heron_core.state_tree import operations_path, topology_path
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.nimbus.server import check_address
 from heron_tracker.nimbus.submissions import TopologyFolders
 from tests.process.process_support import until
@@ -25,7 +29,7 @@ from tests.unit.heron_tracker.nimbus.nimbus_support import (
     running_nimbus,
     storm_topology,
 )
-from tests.unit.heron_tracker.tracker_support import SUBMITTED_SECS
+from tests.unit.heron_tracker.tracker_support import SUBMITTED_SECS, snapshot, stats
 
 WORDS = f"words-{SUBMITTED_SECS}"
 OPTIONS = installed.SubmitOptions(initial_status=installed.TopologyInitialStatus.INACTIVE)
@@ -229,13 +233,54 @@ def test_a_method_that_is_not_there_is_an_error(client: Any) -> None:
     assert client.getNimbusConf()  # the connection goes on
 
 
+STRANGERS = [os.getuid() + 1]
+"""Users of a Nimbus to which the tests' own user is a stranger."""
+
+
+def with_rights(**config: Any) -> dict[str, TopologySnapshot]:
+    """The topology `words` with rights of its own, and one that only its Nimbus may use."""
+    words = snapshot(stats())
+    assert words.spec is not None
+    settings = {key.replace("_", "."): value for key, value in config.items()}
+    named = replace(words, spec=replace(words.spec, config=settings))
+    return {"words": named, "other": replace(words, name="other")}
+
+
 def test_another_user_may_call_nothing(tmp_path: Path) -> None:
     """The port is open to all users of the machine."""
-    with running_nimbus(tmp_path, [os.getuid() + 1]) as nimbus, nimbus.client() as client:
+    with running_nimbus(tmp_path, STRANGERS) as nimbus, nimbus.client() as client:
         with pytest.raises(installed.AuthorizationException, match="may call nothing here"):
             client.getClusterInfo()
-        with pytest.raises(TApplicationException, match="may call nothing here"):
+        with pytest.raises(TApplicationException, match="may not call listBlobs here"):
             client.listBlobs("")
+        with pytest.raises(installed.AuthorizationException, match="may not see words: the user"):
+            client.killTopology("words")
+
+
+@pytest.mark.parametrize("key", ["topology_users", "topology_groups"])
+def test_a_user_that_a_topology_names_may_see_it_and_act_on_it(tmp_path: Path, key: str) -> None:
+    """The list has no other topology, and a submission belongs to the user of Nimbus."""
+    name = pwd.getpwuid(os.getuid()).pw_name
+    if key == "topology_groups":
+        name = grp.getgrgid(os.getgid()).gr_name
+    snapshots = with_rights(**{key: [name]})
+    with running_nimbus(tmp_path, STRANGERS, snapshots) as nimbus, nimbus.client() as client:
+        assert [each.name for each in client.getClusterInfo().topologies] == ["words"]
+        client.deactivate("words")
+        with pytest.raises(installed.AuthorizationException, match="may not see other"):
+            client.deactivate("other")
+        with pytest.raises(installed.AuthorizationException, match="may not call beginFileUpload"):
+            client.beginFileUpload()
+
+
+def test_a_reader_of_a_topology_may_not_act_on_it(tmp_path: Path) -> None:
+    name = pwd.getpwuid(os.getuid()).pw_name
+    snapshots = with_rights(topology_readonly_users=[name])
+    # The submitter of the tests' topology is another user.
+    with running_nimbus(tmp_path, STRANGERS, snapshots) as nimbus, nimbus.client() as client:
+        assert client.getTopologyInfo(WORDS).name == "words"
+        with pytest.raises(installed.AuthorizationException, match="may not act on words"):
+            client.killTopology("words")
 
 
 def answered(port: int, data: bytes) -> bytes:
