@@ -4,7 +4,6 @@
     user code raises ───────► incident: the newest state, the records behind it
     the process is killed ──► its successor makes the incident, from the ring file and the
                               state with which the successor begins
-    on demand ──────────────► an incident, between two messages
 
 Whole messages are recorded on their way to the driver, so a single tuple costs nothing; without a
 recorder a message costs one comparison. All calls come from the main thread.
@@ -89,15 +88,12 @@ class FlightRecorder:
         ring: RecordRing,
         clock: Callable[[], float],
         keep: Keep,
-        keeps_failures: bool,
         left_behind: "LeftRing | None" = None,
     ) -> None:
-        """`keeps_failures`: an exception of user code makes an incident; else only a request does.
-        `left_behind`: records of the task's killed process."""
+        """`left_behind`: records of the task's killed process."""
         self._ring = ring
         self._clock = clock
         self._keep = keep
-        self._keeps_failures = keeps_failures
         self._left_behind = left_behind
         self._driver: RecordedDriver
         self._number = 0
@@ -153,7 +149,7 @@ class FlightRecorder:
         state = None if saved is None else decode_input(saved)[0] or None
         self._base(RecordKind.BEGAN, number, state)
         left, self._left_behind = self._left_behind, None
-        if left is not None and self._keeps_failures:
+        if left is not None:
             self._driver.report(self._kept(lambda: left.recorded(number, state)))
 
     def saved(self, number: int, state: StateBytes) -> None:
@@ -187,8 +183,6 @@ class FlightRecorder:
         text = "" if values is None else _text_of(values)
         failure = Failure(where, line_of(error), text)
         self._note(RecordKind.FAILED, 0, self._clock(), failure)
-        if not self._keeps_failures:
-            return ""
         key = where, type(error).__name__
         if key in self._known or len(self._known) >= KNOWN_FAILURES_MAX:
             self.repeated += 1

@@ -57,10 +57,7 @@ class RecordingFiles:
         most = keys.value_of(config, keys.FLIGHT_RECORDER_INCIDENTS)
         self._incidents = IncidentFolder(task.folder, task.label, most)
         self._file = MappedRing(path, mib, self._ahead_secs)
-        on_failure = keys.value_of(config, keys.FLIGHT_RECORDER) == values.FAILURE
-        self.recorder = FlightRecorder(
-            self._file.ring, time.monotonic, self._keep, on_failure, left
-        )
+        self.recorder = FlightRecorder(self._file.ring, time.monotonic, self._keep, left)
 
     def _left(self, path: str, predecessor: str) -> LeftRing | None:
         try:

@@ -45,7 +45,6 @@ MEMORY = "memory"
 ROCKSDB = "rocksdb"
 
 OFF = "off"
-DEMAND = "demand"
 FAILURE = "failure"
 RECORDER_MIB_MAX = 4096
 """Of a flight recorder: a larger ring is a disk's work at each restart."""

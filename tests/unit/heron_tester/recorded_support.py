@@ -107,7 +107,7 @@ class RecordedRun:
         self.kept: list[Recorded] = []
         self.sent: list[Frames] = []
         self.ring = RecordRing.begun(bytearray(HEADER_BYTES + ring_bytes), 5.0)
-        self.recorder = FlightRecorder(self.ring, self._clock, self._keep, True)
+        self.recorder = FlightRecorder(self.ring, self._clock, self._keep)
         self.topology = topology_of(
             kind, (StreamSpec("default", fields),), [reads(SHUFFLE)],
             {"topology.reliability.mode": mode, **(config or {})},
