@@ -82,8 +82,9 @@ def _say_taken_up(request: Operation) -> None:
 
 def update_on_cluster(
     topology: RunningTopology, cluster: SelfRunning, plan: PackingPlan, rest: Rest = time.sleep
-) -> None:
-    """Switch the topology to a new packing plan and wait; HeronError if the update is aborted."""
+) -> int:
+    """Switch the topology to a new packing plan and wait; the number of the request. HeronError if
+    the update is aborted."""
     name = topology.name
     touched = sorted(containers_of(steps_on(topology, cluster).stored_plan(), plan))
     arguments = {PACKING: packing_to_json(plan), CONTAINERS: touched}
@@ -91,7 +92,7 @@ def update_on_cluster(
         claiming(topology.store, name, OperationKind.UPDATE) as claim,
         _stands(_update_left(name)),
     ):
-        _carry_out(topology, cluster, OperationKind.UPDATE, arguments, claim, rest)
+        return _carry_out(topology, cluster, OperationKind.UPDATE, arguments, claim, rest)
 
 
 def _update_left(name: str) -> str:
@@ -178,14 +179,15 @@ def _carry_out(
     arguments: Mapping[str, Any],
     claim: CarrierClaim,
     rest: Rest,
-) -> None:
-    """Request and carry out an operation; HeronError on failure."""
+) -> int:
+    """Request and carry out an operation; its number. HeronError on failure."""
     requests = TopologyRequests(topology.store, topology.name)
     number = requests.ask(kind, arguments)
     request = requests.get(number)
     assert request is not None
     tell_action(topology, action_text(kind, arguments))
     _follow(topology, cluster, number, request, claim, rest)
+    return number
 
 
 def _follow(

@@ -82,6 +82,10 @@ COMMANDS = {
         "heron_cli.commands.advise",
         "Print the number of instances that each bolt of a running topology needs.",
     ),
+    "autoscale": (
+        "heron_cli.commands.autoscale",
+        "Scale a topology on Kubernetes, YARN or Aurora with its load.",
+    ),
     "restart": ("heron_cli.commands.restart", "Restart one container of a topology, or all."),
     "visualize": ("heron_cli.commands.visualize", "Draw a topology as SVG, PNG or DOT."),
     "types": ("heron_cli.commands.types", "Write the row classes of a topology for editors."),

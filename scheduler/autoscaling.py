@@ -19,7 +19,7 @@ from heron_core.algorithms.autoscale.readings import readings_of
 from heron_core.config.effects import component_config
 from heron_core.errors import HeronError
 from heron_core.operations import OperationKind, Way
-from heron_core.plans import packing_from_json, packing_to_json
+from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
 from heron_core.records import replace
 from heron_core.state_tree import packing_path
 from heron_core.stats import EVERY_COMPONENT
@@ -49,6 +49,9 @@ class Autoscaling:
     """Whether a container may get more instances than before: local containers are processes."""
     idle_secs: Callable[[], float | None] = idle_core_secs
     """Idle time of the machine's cores, relevant if all instances are local."""
+    carry_out: Callable[[PackingPlan], int] | None = None
+    """Carries out an update and returns its number, where no process of the topology does; None:
+    a request is left for that process."""
     _scaler: Autoscaler | None = None
     _poll_at: float = 0.0
     _number: int | None = None
@@ -144,6 +147,8 @@ class Autoscaling:
         plan = repack(self.topology, current, decision.parallelism, None, self.has_capacity)
         if plan == current:
             raise HeronError("the parallelism is already set")
+        if self.carry_out is not None:
+            return self.carry_out(plan)
         arguments = {"packing": packing_to_json(plan)}
         return self.requests.ask(OperationKind.UPDATE, arguments, requester(Way.AUTOSCALER))
 

@@ -34,6 +34,7 @@ from heron_cli.options.state_store import (
 from heron_cli.options.topology import DryRun, TopologyOptions, with_topology_options
 from heron_cli.resolve_source import TopologySource, resolve
 from heron_cli.start_reasons import StartReasons
+from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import TopologyState
 from heron_core.records import replace
@@ -181,11 +182,21 @@ class SubmitTarget:
             check_fits(cluster, packing)
             backend, url = backend_of(cluster), cluster.store_url
         if isinstance(backend, SelfRunning):
-            refuse_autoscaling(spec, f"on a cluster without a scheduler of ours ({backend.kind})")
+            _name_the_autoscaler(spec, backend.node_fields().get("cluster", ""))
         if self.spark.compiles:
             refuse_autoscaling(spec, "in a query of Spark")
         check_scheduler(spec, backend.kind)
         return Submission(spec, packing, url, Home.of_user(), foreground=False), backend
+
+
+def _name_the_autoscaler(spec: TopologySpec, cluster: str) -> None:
+    """On a cluster without a scheduler of ours a command scales the topology."""
+    if keys.autoscale_mode(keys.with_defaults(spec.config)) != keys.OFF:
+        click.echo(
+            f"{spec.name} is scaled by a command: `heronpy autoscale {spec.name} --cluster "
+            f"{cluster}`, on any machine with the rights of a submitter",
+            err=True,
+        )
 
 
 def _submit(
