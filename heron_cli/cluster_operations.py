@@ -19,10 +19,13 @@ from heron_core.action_text import action_text
 from heron_core.errors import HeronError
 from heron_core.operations import Operation, OperationKind, OperationState
 from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
+from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.protocol import SelfRunning
 from heron_engine.scheduler.carriers import CarrierClaim, carrier_of, claiming
-from heron_engine.scheduler.operation_kinds import CONTAINERS, PACKING, OperationKinds
+from heron_engine.scheduler.container.engines import InstalledEngine
+from heron_engine.scheduler.operation_kinds import CONTAINERS, ENGINE, PACKING, OperationKinds
 from heron_engine.scheduler.operation_steps import (
+    BACK_SECS,
     SAVEPOINT,
     SAVING,
     OperationSteps,
@@ -39,7 +42,9 @@ Rest = Callable[[float], None]
 def steps_on(topology: RunningTopology, cluster: SelfRunning) -> OperationSteps:
     """The operations, with the cluster's containers."""
     name, store = topology.name, topology.store
-    return OperationSteps(store, name, topology.client, ClusterContainers(cluster, name, store))
+    # An upgrade may have to wait for a new image.
+    containers = ClusterContainers(cluster, name, store, max(BACK_SECS, cluster.ready_secs))
+    return OperationSteps(store, name, topology.client, containers)
 
 
 # --- kill -------------------------------------------------------------------------------------
@@ -93,6 +98,26 @@ def update_on_cluster(
         _stands(_update_left(name)),
     ):
         return _carry_out(topology, cluster, OperationKind.UPDATE, arguments, claim, rest)
+
+
+def upgrade_on_cluster(
+    topology: RunningTopology,
+    cluster: SelfRunning,
+    engine: InstalledEngine,
+    rest: Rest = time.sleep,
+) -> None:
+    """Give the containers another engine, one after the other; an upgrade whose command has ended
+    is resumed instead. HeronError if a container does not work with the engine: it has its previous
+    engine again then."""
+    name, requests = topology.name, TopologyRequests(topology.store, topology.name)
+    left = f"the upgrade of {name} is not finished: `heronpy update {name} --engine` resumes it"
+    with claiming(topology.store, name, OperationKind.UPGRADE) as claim, _stands(left):
+        for number, before in _unfinished(requests, OperationKind.UPGRADE):
+            _say_taken_up(before)
+            _follow(topology, cluster, number, before, claim, rest)
+            return
+        arguments = {ENGINE: to_json(engine)}
+        _carry_out(topology, cluster, OperationKind.UPGRADE, arguments, claim, rest)
 
 
 def _update_left(name: str) -> str:

@@ -44,10 +44,22 @@ def engine_change(
     nothing that runs has been touched."""
     _check_is_local(topology)
     engine = _checked(_installed(python), spec)
+    containers = tuple(sorted(container.id for container in current.containers))
+    return EngineChange(engine, _versions(topology), containers)
+
+
+def image_change(
+    topology: RunningTopology, engine: InstalledEngine, current: PackingPlan
+) -> EngineChange:
+    """The engine of a cluster's file for containers that run there."""
+    containers = tuple(sorted(container.id for container in current.containers))
+    return EngineChange(engine, _versions(topology), containers)
+
+
+def _versions(topology: RunningTopology) -> str:
     stats = topology.client.stats()
     versions = {engine.version for engine in stats.registered.values()} | {stats.version}
-    containers = tuple(sorted(container.id for container in current.containers))
-    return EngineChange(engine, " and ".join(sorted(versions)), containers)
+    return " and ".join(sorted(versions))
 
 
 def _check_is_local(topology: RunningTopology) -> None:

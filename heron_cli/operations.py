@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import click
@@ -16,7 +16,7 @@ from heron_core.operations import Operation, OperationKind, OperationState
 from heron_core.plans import PackingPlan, TopologyState
 from heron_core.state_tree import execution_path, scheduler_path, topology_path
 from heron_engine.scheduler.backends.protocol import SelfRunning
-from heron_engine.scheduler.container.engines import Choice
+from heron_engine.scheduler.container.engines import OTHERS, Choice
 from heron_engine.scheduler.operation_steps import (
     BACK_SECS,
     SAVEPOINT,
@@ -185,6 +185,8 @@ class ClusterContainers:
     name: str
     store: StateStore
     back_secs: float = BACK_SECS
+    _replaced: set[int] = field(default_factory=set)
+    """Containers with another engine than before, which end without `stop`."""
 
     def reserve_capacity(self, plan: PackingPlan | None) -> None:
         """Delegated to the back end."""
@@ -215,12 +217,20 @@ class ClusterContainers:
         self.store.put(path, {**(self.store.get(path) or {}), **killed})
 
     def choose(self, container: int, choice: Choice) -> Choice:
-        """A cluster's containers run the files sent with the topology."""
-        raise HeronError(f"container {container} of {self.name} has no engine of its own")
+        """The cluster replaces the container at once; containers that are added later are like the
+        others. HeronError where containers run the files sent with the topology."""
+        if container == OTHERS or choice.engine is None:
+            return Choice()
+        before = self.cluster.replace_engine(self.name, container, choice.engine)
+        if before != choice.engine:
+            self._replaced.add(container)
+        return Choice(before)
 
     def stop(self, container: int) -> None:
-        """Restarted by the back end."""
-        self.cluster.restart(self.name, container)
+        """Restarted by the back end, unless the container is being replaced."""
+        if container not in self._replaced:
+            self.cluster.restart(self.name, container)
+        self._replaced.discard(container)
 
 
 def _check_alive(topology: RunningTopology) -> None:

@@ -139,7 +139,10 @@ class Upgrade(Struct, frozen=True):
     def _reason(self, container: int, error: HeronError) -> str:
         """Reason of a failed recovery; the instances' own reasons are preferred."""
         stats = self._stats()
-        return next(iter(stats.errors.values())) if stats and stats.errors else str(error)
+        if stats and stats.errors:
+            return next(iter(stats.errors.values()))
+        missing = self.steps.containers.waiting()
+        return f"{error} ({missing})" if missing else str(error)
 
     def _roll_back(self, it: _Replacing) -> Generator[OperationProgress, None, None]:
         """Roll the container back to its previous engine and wait for the container."""

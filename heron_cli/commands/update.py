@@ -7,9 +7,14 @@ from typing import Any
 
 import click
 
-from heron_cli.cluster_operations import cancel_on_cluster, take_up_update, update_on_cluster
+from heron_cli.cluster_operations import (
+    cancel_on_cluster,
+    take_up_update,
+    update_on_cluster,
+    upgrade_on_cluster,
+)
 from heron_cli.code_update import CodeOptions, wanted_code
-from heron_cli.engine_update import EngineChange, engine_change
+from heron_cli.engine_update import EngineChange, engine_change, image_change
 from heron_cli.operations import ask, ask_to_wait, self_running
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
@@ -23,6 +28,7 @@ from heron_core.topology import TopologySpec, topology_from_json
 from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.protocol import SelfRunning
 from heron_engine.scheduler.backends.registry import LOCAL
+from heron_engine.scheduler.container.engines import InstalledEngine
 from heron_engine.scheduler.later_updates import code_change, numbers_wanted, wanted_plan
 from heron_engine.scheduler.machine_limits import check_this_machine
 from heron_engine.scheduler.operation_kinds import ENGINE, PACKING, WANTED, shown_time
@@ -134,7 +140,11 @@ def update_command(
         spec, current = _known(topology)
         how = How(time, dry_run, target.store_options.config_path)
         if engine:
-            _change_engine(topology, engine_change(topology, spec, current, python), how)
+            on_cluster = self_running(topology, target.store_options.config_path)
+            if on_cluster is not None and on_cluster.engine is not None:
+                _change_image(topology, on_cluster, on_cluster.engine, current, python, how)
+            else:
+                _change_engine(topology, engine_change(topology, spec, current, python), how)
         elif code is not None:
             _change_code(topology, spec, current, new_code, how)
         else:
@@ -231,6 +241,26 @@ def _change_engine(topology: RunningTopology, change: EngineChange, how: How) ->
     else:
         ask(topology, OperationKind.UPGRADE, arguments)
         click.echo(f"{topology.name} runs heronpy {change.engine.version} in all containers")
+
+
+def _change_image(
+    topology: RunningTopology,
+    cluster: SelfRunning,
+    engine: InstalledEngine,
+    current: PackingPlan,
+    python: str | None,
+    how: How,
+) -> None:
+    """The image of the cluster's file for all containers, one after the other."""
+    if python is not None:
+        raise UsageError("--python names the engine of local topologies; the image has its own")
+    if how.dry_run:
+        click.echo(str(image_change(topology, engine, current)))
+        return
+    if how.time is not None:
+        _ask_later(topology, OperationKind.UPGRADE, {}, how.time, str(engine), has_scheduler=False)
+    upgrade_on_cluster(topology, cluster, engine)
+    click.echo(f"{topology.name} runs {engine} in all containers")
 
 
 def _ask_later(

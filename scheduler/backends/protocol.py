@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from heron_core.number_text import counted
 from heron_core.plans import PackingPlan
+from heron_engine.scheduler.container.engines import InstalledEngine
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_engine.scheduler.packaging.code_folder import CodeFolder
 from heron_engine.scheduler.submission import Submission
@@ -77,6 +78,15 @@ class SelfRunning(Backend, Protocol):
     def end(self, name: str) -> None:
         """End all containers and remove the cluster's files; a topology unknown to the cluster
         is ignored. The name is sufficient."""
+
+    @property
+    def engine(self) -> InstalledEngine | None:
+        """The engine in the cluster's file, which an upgrade gives to running containers; None:
+        containers keep the engine of the submission."""
+
+    def replace_engine(self, name: str, container: int, engine: InstalledEngine) -> InstalledEngine:
+        """Replace a container by one with another engine; returns the engine before. HeronError
+        where containers keep theirs. Without effect if the container has the engine."""
 
     def restart(self, name: str, container: int | None) -> None:
         """Restart one container, None for all; HeronError for an unknown container."""

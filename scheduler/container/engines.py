@@ -28,12 +28,16 @@ class InstalledEngine(Struct, frozen=True):
     """An installed engine of the machine."""
 
     python: str
-    """Its interpreter."""
+    """Its interpreter; empty for an image."""
     folder: str = ""
     """Folder of its packages if outside of the interpreter's own folders."""
     version: str = ""
+    image: str = ""
+    """Of containers on Kubernetes, instead of interpreter and folder."""
 
     def __str__(self) -> str:
+        if self.image:
+            return f"heronpy {self.version} ({self.image})"
         where = f"{self.python}, {self.folder}" if self.folder else self.python
         return f"heronpy {self.version} ({where})"
 

@@ -4,9 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from heron_core.version import VERSION
 from tests.conformance.checks import Deployment, whole_life
 from tests.conformance.exact_life import exact_life
 from tests.kubernetes.kubernetes_support import CLUSTER, PODS_SECS, KubernetesPlace
+
+NEXT_IMAGE = "heronpy:next"
 
 
 @pytest.fixture
@@ -29,14 +32,37 @@ def test_a_topology_s_whole_life(
 
 @pytest.mark.timeout(600)
 def test_a_life_with_state_is_exact(deployment: Deployment) -> None:
-    """With a kill, a rescale, a savepoint, and a node whose kubelet says nothing more."""
-    exact_life(deployment, lose_a_node)
+    """With a kill, a rescale, a savepoint, another image, and a node that is lost."""
+    exact_life(deployment, upgrade_and_lose_a_node)
 
 
-def lose_a_node(deployment: Deployment, _: Callable[[], None]) -> None:
-    """Its processes are gone, and Kubernetes notices by itself; the pods go to another node."""
+def upgrade_and_lose_a_node(deployment: Deployment, _: Callable[[], None]) -> None:
     place = deployment.place
     assert isinstance(place, KubernetesPlace)
+    upgrade(deployment, place)
+    lose_a_node(place)
+
+
+def upgrade(deployment: Deployment, place: KubernetesPlace) -> None:
+    """The pods get the image of the cluster's file, one after the other, the master's at last; the
+    nodes of this suite have one heronpy for all images."""
+    place.cluster(image=NEXT_IMAGE)
+    finished = deployment.heronpy("update", "--engine")
+    assert finished.out == (
+        f"{place.name} runs heronpy {VERSION} ({NEXT_IMAGE}) in all containers\n"
+    )
+    told = [line for line in finished.err.splitlines() if " runs heronpy " in line]
+    assert told == [
+        f"container 1 runs heronpy {VERSION} (1 of 3)",
+        f"container 2 runs heronpy {VERSION} (2 of 3)",
+        f"the topology master runs heronpy {VERSION} (3 of 3)",
+    ]
+    images = [pod["spec"]["containers"][0]["image"] for pod in place.pods()]
+    assert set(images) == {NEXT_IMAGE}
+
+
+def lose_a_node(place: KubernetesPlace) -> None:
+    """Its processes are gone, and Kubernetes notices by itself; the pods go to another node."""
     victim = place.pod(1)
     node = place.node_of(victim)
     node.lose()

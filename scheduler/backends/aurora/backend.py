@@ -19,6 +19,7 @@ from heron_engine.scheduler.backends.aurora import render
 from heron_engine.scheduler.backends.aurora.client import AuroraClient, NothingThere, TimedOut
 from heron_engine.scheduler.backends.protocol import describe_containers
 from heron_engine.scheduler.clusters.config import Archives, ClusterConfig, words_of
+from heron_engine.scheduler.container.engines import InstalledEngine
 from heron_engine.scheduler.container_sizes import CONTAINER_SIZE
 from heron_engine.scheduler.packaging.archive import this_python
 from heron_engine.scheduler.packaging.bundle import bundled, topmost
@@ -45,6 +46,7 @@ class AuroraBackend:
 
     kind = "aurora"
     code_folder = None
+    engine = None
     ready_secs = READY_SECS
 
     def __init__(self, cluster: ClusterConfig) -> None:
@@ -161,6 +163,10 @@ class AuroraBackend:
         """End the job and remove the topology's archives; the runtime is everybody's."""
         self.client(name).kill_all()
         shutil.rmtree(self._folder(name), ignore_errors=True)
+
+    def replace_engine(self, name: str, container: int, engine: InstalledEngine) -> InstalledEngine:
+        """Containers keep the engine that was sent with the topology."""
+        raise HeronError(f"container {container} of {name} has no engine of its own")
 
     def restart(self, name: str, container: int | None) -> None:
         """`aurora job restart`; the master's node goes first, so that the next master need not wait

@@ -21,6 +21,7 @@ from heron_engine.scheduler.backends.kubernetes import render
 from heron_engine.scheduler.backends.kubernetes.objects import ClusterObjects
 from heron_engine.scheduler.backends.protocol import describe_containers
 from heron_engine.scheduler.clusters.config import ClusterConfig
+from heron_engine.scheduler.container.engines import InstalledEngine
 from heron_engine.scheduler.container_sizes import CONTAINER_SIZE
 from heron_engine.scheduler.packaging.bundle import topmost
 from heron_engine.scheduler.packaging.code_folder import CodeFolder
@@ -288,6 +289,27 @@ class KubernetesBackend:
                     f"{name}: not all containers are back after {RESTART_SECS:g} s"
                     f"{_because(self._problems(objects, name))}"
                 )
+
+    @property
+    def engine(self) -> InstalledEngine:
+        """The image of the cluster's file, which has this version of heronpy."""
+        return InstalledEngine("", version=VERSION, image=self._options().image)
+
+    def replace_engine(self, name: str, container: int, engine: InstalledEngine) -> InstalledEngine:
+        """Change the Deployment, whose pod Kubernetes replaces then. The master's node goes, as in
+        a restart."""
+        with self.objects() as objects:
+            deployments = objects.listed("Deployment", name, container)
+            if not deployments:
+                raise HeronError(f"Kubernetes runs no container {container} of {name}")
+            before = render.engine_of(deployments[0])
+            if before != engine:
+                change = render.with_engine(deployments[0], engine, PROTOCOL)
+                objects.patch("Deployment", deployments[0]["metadata"]["name"], change)
+        if container == MASTER_CONTAINER and before != engine:
+            with open_store(self._cluster.store_url) as store:
+                store.delete(master_path(name))
+        return before
 
     def reserve_capacity(self, store: StateStore, name: str, plan: PackingPlan | None) -> None:
         """Containers keep their size; that the plan's fit was checked."""

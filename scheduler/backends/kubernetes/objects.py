@@ -21,6 +21,7 @@ WORKLOADS = ("Deployment", "ReplicaSet", "Pod")
 """In the order in which they are removed. Kubernetes' controllers remove the latter two as well, as
 soon as they have noticed."""
 ACCOUNTS = ("RoleBinding", "Role", "ServiceAccount")
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 ANSWER_SECS = 10.0
 """Retry time for an API server being replaced or overloaded."""
 
@@ -60,6 +61,14 @@ class ClusterObjects:
                     raise
 
         self._asked(f"{kind} {name}", create)
+
+    def patch(self, kind: str, name: str, change: dict[str, Any]) -> None:
+        """Change an object, lists of named parts by their names."""
+        path = f"{self._collection(kind)}/{name}"
+        self._asked(
+            f"{kind} {name}",
+            lambda: self._client.request("PATCH", path, change, content=STRATEGIC_PATCH),
+        )
 
     def remove(self, kind: str, name: str) -> None:
         """Remove an object; a missing object is ignored."""

@@ -22,6 +22,8 @@ from heron_core.errors import UsageError
 from heron_core.placement import Labels
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan, Resource
 from heron_core.records import replace
+from heron_core.version import engine_text
+from heron_engine.scheduler.container.engines import InstalledEngine
 from heron_engine.scheduler.container.shutdown_timeouts import CONTAINER_SHUTDOWN_SECS
 
 NAME_LABEL, TOPOLOGY_LABEL, CONTAINER_LABEL = (
@@ -206,11 +208,7 @@ def renumbered(
     own_labels = {**metadata["labels"], CONTAINER_LABEL: str(number)}
     spec["selector"]["matchLabels"][CONTAINER_LABEL] = str(number)
     spec["template"]["metadata"]["labels"][CONTAINER_LABEL] = str(number)
-    own = next(
-        described
-        for described in spec["template"]["spec"]["containers"]
-        if described["name"] == CONTAINER_NAME
-    )
+    own = _own_container({"spec": spec})
     at = own["args"].index("--container")
     own["args"][at + 1] = str(number)
     return {
@@ -224,6 +222,28 @@ def renumbered(
         },
         "spec": spec,
     }
+
+
+def engine_of(running: Mapping[str, Any]) -> InstalledEngine:
+    """Image and version of a Deployment's container."""
+    own = _own_container(running)
+    text = own["args"][own["args"].index("--engine") + 1]
+    return InstalledEngine("", version=text.split()[1], image=own["image"])
+
+
+def with_engine(
+    running: Mapping[str, Any], engine: InstalledEngine, protocol: int
+) -> dict[str, Any]:
+    """The change that gives a Deployment's container another image, of another version."""
+    args = list(_own_container(running)["args"])
+    args[args.index("--engine") + 1] = engine_text(engine.version, protocol)
+    own = {"name": CONTAINER_NAME, "image": engine.image, "args": args}
+    return {"spec": {"template": {"spec": {"containers": [own]}}}}
+
+
+def _own_container(running: Mapping[str, Any]) -> dict[str, Any]:
+    containers = running["spec"]["template"]["spec"]["containers"]
+    return next(each for each in containers if each["name"] == CONTAINER_NAME)
 
 
 def check_template(template: object, file: str) -> Mapping[str, Any]:

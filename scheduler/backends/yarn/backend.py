@@ -24,6 +24,7 @@ from heron_engine.scheduler.backends.yarn.events import Ask
 from heron_engine.scheduler.backends.yarn.jvm import own_jars, own_py4j
 from heron_engine.scheduler.backends.yarn.staging import Staging, check_size
 from heron_engine.scheduler.clusters.config import ClusterConfig
+from heron_engine.scheduler.container.engines import InstalledEngine
 from heron_engine.scheduler.own_nodes import WAITING
 from heron_engine.scheduler.packaging.archive import this_python
 from heron_engine.scheduler.packaging.bundle import bundled, topmost
@@ -56,6 +57,7 @@ class YarnBackend:
 
     kind = "yarn"
     code_folder = None
+    engine = None
 
     def __init__(self, cluster: ClusterConfig) -> None:
         self._cluster = cluster
@@ -349,6 +351,10 @@ class YarnBackend:
             time.sleep(POLL_SECS)
         if application in client.named(name):  # what a node says may be anybody's
             client.kill(application)
+
+    def replace_engine(self, name: str, container: int, engine: InstalledEngine) -> InstalledEngine:
+        """Containers keep the engine that was sent with the topology."""
+        raise HeronError(f"container {container} of {name} has no engine of its own")
 
     def restart(self, name: str, container: int | None) -> None:
         """Have the application master start containers again; HeronError if not everything is there
