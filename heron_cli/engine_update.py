@@ -1,4 +1,4 @@
-"""Another engine for a topology that runs: which one, and whether it could run the topology."""
+"""Another engine for a running topology: the choice, and a check of the engine."""
 
 import json
 import os
@@ -22,11 +22,11 @@ PREFLIGHT_SECS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class EngineChange:
-    """What an upgrade does, container by container."""
+    """The steps of an upgrade, container by container."""
 
     engine: InstalledEngine
     now: str
-    """The versions that run now."""
+    """The present versions."""
     containers: tuple[int, ...]
 
     def __str__(self) -> str:
@@ -40,8 +40,8 @@ class EngineChange:
 def engine_change(
     topology: RunningTopology, spec: TopologySpec, current: PackingPlan, python: str | None
 ) -> EngineChange:
-    """The engine of this command, or of another Python; HeronError if it cannot take over, and
-    nothing that runs has been touched."""
+    """The engine of this command, or of another Python; HeronError for an unusable engine. Changes
+    nothing in the topology."""
     _check_is_local(topology)
     engine = _checked(_installed(python), spec)
     containers = tuple(sorted(container.id for container in current.containers))
@@ -51,7 +51,7 @@ def engine_change(
 def image_change(
     topology: RunningTopology, engine: InstalledEngine, current: PackingPlan
 ) -> EngineChange:
-    """The engine of a cluster's file for containers that run there."""
+    """The engine of a cluster's file for running containers."""
     containers = tuple(sorted(container.id for container in current.containers))
     return EngineChange(engine, _versions(topology), containers)
 
@@ -75,7 +75,7 @@ def _check_is_local(topology: RunningTopology) -> None:
 
 
 def _installed(python: str | None) -> InstalledEngine:
-    """Its version is not known yet."""
+    """The engine, without its version."""
     program = os.path.abspath(python) if python is not None else sys.executable
     if not os.access(program, os.X_OK):
         raise UsageError(f"--python {python}: no program")
@@ -86,7 +86,7 @@ def _installed(python: str | None) -> InstalledEngine:
 
 
 def _checked(engine: InstalledEngine, spec: TopologySpec) -> InstalledEngine:
-    """With its version; HeronError if it speaks another protocol or cannot run the topology."""
+    """The engine with its version; HeronError for another protocol, or an import that fails."""
     words = [engine.python, "-P", "-m", "heron_engine.scheduler.container.preflight", str(PROTOCOL)]
     environment = engine.environment(os.environ)
     try:

@@ -1,4 +1,4 @@
-"""`heronpy autoscale`: the autoscaler of a topology that a cluster runs by itself."""
+"""`heronpy autoscale`: the autoscaler of a topology on a self-running cluster."""
 
 import logging
 import sys
@@ -24,22 +24,22 @@ from heron_engine.scheduler.backends.protocol import SelfRunning
 from heron_engine.scheduler.operations import TopologyRequests, requester
 from heron_io.logs import log_text_to
 
-LOOK_SECS = 1.0
-"""Interval of looks at the topology; the autoscaler has an interval of its own."""
+POLL_SECS = 1.0
+"""Poll interval of the topology's state; the autoscaler has another interval."""
 AUTOSCALER = "autoscale"
-"""Name of the command's node, which a second autoscaler of the topology finds."""
+"""Name of the command's node, which refuses a second autoscaler of the topology."""
 
 
 @click.command("autoscale")
 @target_options()
 def autoscale_command(target: Target) -> None:
-    """Scale the topology NAME, which a cluster runs by itself (Kubernetes, YARN, Aurora), with the
-    load, until the topology or this command ends.
+    """Scale the topology NAME on Kubernetes, YARN or Aurora with the load, until the topology or
+    this command ends.
 
-    A topology with a scheduler of ours needs no such command. The decisions are those of
-    topology.autoscale.mode and the other keys of the topology; each one is an event. The command
-    needs the rights of `heronpy update`. A second autoscaler of the topology is refused; if the
-    command is killed, the next one continues a change that is under way.
+    A topology with a scheduler of ours needs no such command. The topology's keys
+    (topology.autoscale.mode and others) decide; each decision is an event. The command needs the
+    rights of `heronpy update`. A second autoscaler of the topology is refused; after a kill of the
+    command the next command resumes an unfinished change.
 
     \b
     heronpy autoscale words --cluster k8s
@@ -77,16 +77,16 @@ def _spec(topology: RunningTopology) -> TopologySpec:
 
 @contextmanager
 def _only_autoscaler(topology: RunningTopology) -> Iterator[str]:
-    """The path of this command's node; HeronError if another command scales the topology."""
+    """Path of this command's node; HeronError for a second autoscaler of the topology."""
     path = carrier_path(topology.name, AUTOSCALER)
-    _hold(topology, path)
+    _keep_node(topology, path)
     try:
         yield path
     finally:
         topology.store.delete(path)
 
 
-def _hold(topology: RunningTopology, path: str) -> None:
+def _keep_node(topology: RunningTopology, path: str) -> None:
     if topology.store.get(path) == to_json(requester()):
         return
     try:
@@ -100,7 +100,7 @@ def _hold(topology: RunningTopology, path: str) -> None:
 
 
 def _scale(topology: RunningTopology, cluster: SelfRunning, spec: TopologySpec, node: str) -> None:
-    """Until the topology has ended. A state store that does not answer is waited for."""
+    """Scale until the end of the topology, also past failures of the state store."""
     scaling = Autoscaling(
         spec,
         AutoscaleOptions.of(spec),
@@ -115,11 +115,11 @@ def _scale(topology: RunningTopology, cluster: SelfRunning, spec: TopologySpec, 
         try:
             if _has_ended(topology):
                 return
-            _hold(topology, node)
+            _keep_node(topology, node)
             scaling.poll(time.monotonic())
         except StateStoreError as error:  # the store reconnects by itself
             click.echo(f"autoscaling waits: {error}", err=True)
-        time.sleep(LOOK_SECS)
+        time.sleep(POLL_SECS)
 
 
 def _has_ended(topology: RunningTopology) -> bool:

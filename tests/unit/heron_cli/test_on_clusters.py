@@ -131,6 +131,7 @@ class FakeClient:
 class FakeCluster:
     """A cluster that ends a topology, or does not."""
 
+    ready_secs = 0.0
     ended: list[str] = field(default_factory=list)
     scaled: list[tuple[list[int], list[int]]] = field(default_factory=list)
     refuses: BaseException | None = None

@@ -12,6 +12,7 @@ from heron_core.plans import GIB, MIB, ContainerPlan, PackingPlan, Resource
 from heron_core.records import replace
 from heron_engine.scheduler.backends.kubernetes import render
 from heron_engine.scheduler.backends.kubernetes.backend import render_yaml
+from heron_engine.scheduler.container.engines import InstalledEngine
 
 GOLDEN = Path(__file__).parent / "golden"
 PLAN = PackingPlan(
@@ -182,3 +183,19 @@ def test_a_refused_replica_is_told() -> None:
     condition = {"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: small"}
     assert render.refusal({"status": {"conditions": [condition]}}) == "exceeded quota: small"
     assert render.refusal({}) == ""
+
+
+def test_another_engine_changes_image_and_version_alone() -> None:
+    """Kubernetes merges the container by its name, and takes the list of arguments as a whole."""
+    running = render.manifests(OPTIONS, replace(SPEC, engine="heronpy 1 (protocol 9)"), PLAN)[-1]
+    assert render.engine_of(running) == InstalledEngine("", version="1", image=OPTIONS.image)
+    after = InstalledEngine("", version="2", image="heronpy:2")
+    change = render.with_engine(running, after, 9)
+    (changed_container,) = change["spec"]["template"]["spec"]["containers"]
+    assert changed_container.keys() == {"name", "image", "args"}
+    args = running["spec"]["template"]["spec"]["containers"][0]["args"]
+    changed = {
+        old: new for old, new in zip(args, changed_container["args"], strict=True) if old != new
+    }
+    assert list(changed.values()) == ["heronpy 2 (protocol 9)"]
+    assert render.engine_of({"spec": change["spec"]}) == after
