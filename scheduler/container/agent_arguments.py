@@ -37,7 +37,11 @@ def agent_parser(module: str, description: str | None) -> argparse.ArgumentParse
 
 
 def parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> AgentArguments:
-    """Both halves of a command line."""
+    """Both halves of a command line; the usage ends a command line without `--`, as argparse does
+    for a missing argument."""
+    if "--" not in words:
+        parser.parse_args(words)
+        parser.error("give the arguments of scheduler.container behind --")
     at = words.index("--")
     return AgentArguments(parser.parse_args(words[:at]), tuple(words[at + 1 :]))
 
