@@ -127,6 +127,12 @@ def _refuse_unsupported(pipeline: Any) -> None:
             ]
             where = f"{users[0]!r}: " if users else ""
             raise TopologyError(f"{where}heronpy's runner does not support {urn}")
+    for transform in transforms:
+        if transform.spec.urn == TEST_STREAM_URN and _test_stream(transform).endpoint.url:
+            raise TopologyError(
+                f"{transform.unique_name!r}: a TestStream with the events of a service is not"
+                " supported: give it its events"
+            )
     external = common_urns.environments.EXTERNAL.urn
     for transform in transforms:
         environment = pipeline.components.environments.get(transform.environment_id)
@@ -135,6 +141,10 @@ def _refuse_unsupported(pipeline: Any) -> None:
                 f"{transform.unique_name!r}: a transform of an external environment is not"
                 " supported: only Python's transforms run here"
             )
+
+
+def _test_stream(transform: Any) -> Any:
+    return proto_utils.parse_Bytes(transform.spec.payload, beam_runner_api_pb2.TestStreamPayload)
 
 
 def _par_do(transform: Any) -> Any:
@@ -343,9 +353,7 @@ class _StagePlanner:
     # --- TestStream -------------------------------------------------------------------------------
 
     def _events_of(self, transform: Any) -> tuple[EventPlan, ...]:
-        payload = proto_utils.parse_Bytes(
-            transform.spec.payload, beam_runner_api_pb2.TestStreamPayload
-        )
+        payload = _test_stream(transform)
         coders = pipeline_context.PipelineContext(self._components).coders
         element = coders[payload.coder_id]
         outputs = {
