@@ -28,11 +28,11 @@ RECORD_BYTES_MAX = 4096
 
 
 class FolderSuperseded(ComponentError):
-    """Another process has taken this one's place: it may not write any more."""
+    """A replacement has taken the name: the process may not write any more."""
 
 
 class FolderLock:
-    """The lock of one name in a folder, for one process."""
+    """The lock of a name in a folder, for one process."""
 
     def __init__(self, path: str, name: str, incarnation: Incarnation) -> None:
         self._path = path
@@ -42,7 +42,7 @@ class FolderLock:
 
     @property
     def is_taken(self) -> bool:
-        """Whether the process has taken the lock, which may be lost since."""
+        """Whether the process has taken the lock; a later loss is possible."""
         return self._file is not None
 
     def take(self) -> None:

@@ -19,7 +19,7 @@ from heron_core.loopback import host_of, is_loopback
 from heron_io.waker import Waker
 
 ANSWER_SECS = 5.0
-"""A loop that does not come to it for so long is busy; Prometheus waits for ten."""
+"""Longest wait for a busy loop; Prometheus waits for ten seconds."""
 REQUEST_SECS = 5.0
 """Timeout of a silent client."""
 SCRAPES_AT_ONCE = 8
@@ -125,7 +125,7 @@ class _Server(ThreadingHTTPServer):
         return True
 
     def has_come(self, request: Any) -> None:
-        """The whole of a request is there."""
+        """A complete request has arrived."""
         with self._lock:
             if request in self._is_read:
                 self._is_read[request] = True
@@ -138,7 +138,7 @@ class _Server(ThreadingHTTPServer):
                 self._is_read.pop(request, None)
 
     def handle_error(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
-        """A client that goes away is no news."""
+        """The disconnection of a client is not logged."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -30,13 +30,13 @@ unless the server's least is longer."""
 
 
 class Carrier(Struct, frozen=True):
-    """A command that carries out an operation."""
+    """A command executing an operation."""
 
     user: str
     host: str
     pid: int
     since: str
-    """Local time with its offset, for people."""
+    """Local time with offset, for people."""
     token: str = ""
     """Unique per command: processes of two hosts with equal names may have equal pids."""
     started: str = ""
@@ -117,7 +117,7 @@ def _is_of_dead(store: StateStore, name: str, kind: OperationKind) -> bool:
 
 
 def carried(store: StateStore, name: str, kind: OperationKind) -> HeronError:
-    """The refusal of a second command, which names the first."""
+    """Refusal of a second command, with the name of the first."""
     article = "an" if kind is OperationKind.UPDATE else "a"
     try:
         carrier = _stored(store, name, kind)

@@ -1,4 +1,4 @@
-"""What Kafka's spout and sink have in common: keys, the client's package, errors in one line."""
+"""Common parts of Kafka's spout and sink: keys, the client's package, errors in one line."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -57,7 +57,8 @@ def to_reach_brokers(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def setting(config: Mapping[str, Any], key: str, attribute: Any, name: str) -> Any:
-    """What the config says, or else an attribute of the class; ComponentError if neither does."""
+    """The value in the config, or else an attribute of the class; ComponentError without a
+    value."""
     value = config.get(key, attribute)
     if value is None or value in ("", []):
         raise ComponentError(f"{name}: its config needs {key}")

@@ -28,7 +28,7 @@ class _Partition:
 
 
 class OffsetLedger:
-    """Keeps account of the partitions that a consumer has.
+    """Account of the partitions of a consumer.
 
     Records are taken in order of their offsets, with gaps where a log was compacted, and acked in
     any order. Whatever belongs to a partition that was revoked is forgotten.
@@ -69,7 +69,7 @@ class OffsetLedger:
 
     @property
     def partition_keys(self) -> list[PartitionKey]:
-        """The partitions of which something was read."""
+        """Partitions with read records."""
         return list(self._partitions)
 
     def not_committed(self, partition_key: PartitionKey) -> None:

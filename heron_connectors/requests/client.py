@@ -89,13 +89,13 @@ class ThriftClient:
             raise ServerAway(f"{self.address}: {_reason(error)}") from None
 
     def close(self) -> None:
-        """End the connection; the next call makes another one."""
+        """End the connection; the next call connects again."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
     def interrupt(self) -> None:
-        """From another thread: a call that is under way fails, and so do all further ones."""
+        """From another thread: the call in progress fails, and each further call."""
         self._is_interrupted = True
         connection = self._socket
         if connection is not None:
@@ -210,7 +210,7 @@ class DRPCClient:
 
 
 class DRPCInvocationsClient:
-    """What a topology does (Storm: DRPCInvocationsClient)."""
+    """The client of a topology (Storm: DRPCInvocationsClient)."""
 
     def __init__(self, address: ServerAddress, answer_secs: float = 10.0) -> None:
         self.address = address
@@ -262,7 +262,7 @@ class DRPCInvocationsClient:
             self._client.call("failRequestV2", request_id, error)
 
     def interrupt(self) -> None:
-        """From another thread: a call that is under way fails."""
+        """From another thread: the call in progress fails."""
         self._client.interrupt()
 
     def close(self) -> None:

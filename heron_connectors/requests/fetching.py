@@ -1,4 +1,4 @@
-"""A thread that fetches requests from one server, for a spout that must not block."""
+"""A thread to fetch requests from a server, for a spout that must not block."""
 
 import threading
 from collections import deque
@@ -28,7 +28,7 @@ OF_CALLERS = (
 )
 RETRY_SECS = 0.1
 RETRY_SECS_MAX = 5.0
-"""Between two attempts to reach a server that is away."""
+"""Pause between two attempts to reach a server."""
 
 
 class FetchingThread:

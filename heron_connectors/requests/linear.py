@@ -53,7 +53,7 @@ class LinearDRPCInputDeclarer:
     def partial_key_grouping(
         self, *fields: str, stream: str = DEFAULT_STREAM
     ) -> "LinearDRPCInputDeclarer":
-        """To one of two tasks."""
+        """To the less loaded of two tasks."""
         return self._add(stream, Grouping.partial_key(*fields))
 
     def shuffle_grouping(self, stream: str = DEFAULT_STREAM) -> "LinearDRPCInputDeclarer":
@@ -77,7 +77,7 @@ class LinearDRPCInputDeclarer:
         return self._add(stream, Grouping.ALL)
 
     def direct_grouping(self, stream: str = DEFAULT_STREAM) -> "LinearDRPCInputDeclarer":
-        """To the task that the bolt before names."""
+        """To the task named by the previous bolt."""
         return self._add(stream, Grouping.DIRECT)
 
     def custom_grouping(
@@ -87,7 +87,7 @@ class LinearDRPCInputDeclarer:
         return self._add(stream, Grouping.custom(grouping))
 
     def add_configurations(self, config: Mapping[str, Any]) -> "LinearDRPCInputDeclarer":
-        """Settings of this bolt."""
+        """Settings of the bolt."""
         self.config.update(config)
         return self
 

@@ -31,7 +31,8 @@ from heron_core.thrift.foreign_clients import SASL_START, foreign_answer
 from heron_core.thrift.structs import MalformedMessage
 
 CONNECTIONS_MAX = 4096
-"""Of one port; further ones are closed at once. A thousand callers and as many instances."""
+"""Connections of a port; further connections are closed at once. A thousand callers and as many
+instances."""
 SHUTDOWN_SECS = 2.0
 """Grace time at shutdown for peers that do not read pending answers."""
 FRAME_SECS = 30.0
@@ -46,7 +47,7 @@ NO_TOKEN = f"first call {AUTHENTICATE} with this server's token"
 
 
 class ThriftCounts(Struct):
-    """Since a server has begun, of its Thrift ports."""
+    """Counts of the Thrift ports since the start of the server."""
 
     refused: int = 0
     """Calls without the token."""

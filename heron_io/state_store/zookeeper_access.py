@@ -28,7 +28,7 @@ ACCESS_VARIABLES = (
     CERTIFICATE_VARIABLE,
     KEY_VARIABLE,
 )
-"""Variables that processes on other hosts need as well; the files have to exist on these hosts."""
+"""Variables for processes on remote hosts as well; the files have to exist on each host."""
 PRIVATE_VARIABLES = (CREDENTIALS_VARIABLE, SASL_VARIABLE)
 """With one of these variables, only their owner can read our nodes."""
 SASL_EXTRA = "heronpy-topologies[sasl]"

@@ -34,7 +34,7 @@ from heron_engine.scheduler.container.agent_core import (
 from heron_io.waker import Waker
 
 REAP_SECS = 2.0
-"""For a process that has closed its status pipe and is about to end."""
+"""Wait for the end of a process after the end of the status pipe."""
 
 
 class ContainerAgent:
@@ -63,11 +63,11 @@ class ContainerAgent:
 
     @property
     def silence_secs(self) -> float:
-        """For how long the container has said nothing, or has not been started."""
+        """Silence of the container in seconds, or time without a start."""
         return time.monotonic() - self._core.heard_at
 
     def transition_log(self) -> TransitionLog:
-        """What was decided lately, and why."""
+        """Log of recent decisions, with reasons."""
         return self._core.transition_log()
 
     def watch(self, number: int, handle: Callable[[], None]) -> None:
@@ -79,7 +79,7 @@ class ContainerAgent:
         del self._watched[number]
 
     def stop(self, reason: str) -> None:
-        """Have the container end in order; any thread and any signal handler may call it."""
+        """Have the container end in order; for any thread and any signal handler."""
         if self._stop_reason is None:
             self._stop_reason = reason
         self._waker.wake()

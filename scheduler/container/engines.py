@@ -21,7 +21,7 @@ SEARCH_PATH = "PYTHONPATH"
 OTHERS = -1
 """Key of the default engine: for unlisted containers, such as additions of an update."""
 OURS = "heron_core"
-"""File that marks a search path folder as an engine."""
+"""Marker file of an engine in a folder of the search path."""
 
 
 class InstalledEngine(Struct, frozen=True):

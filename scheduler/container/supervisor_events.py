@@ -46,26 +46,26 @@ class ProcessStarted(Struct, frozen=True):
 
 
 class ProcessHeartbeat(Struct, frozen=True):
-    """A process has said anything at all."""
+    """A sign of life of a process."""
 
     name: str
 
 
 class CameUp(Struct, frozen=True):
-    """A process has reported that it is up."""
+    """A process has reported its work."""
 
     name: str
 
 
 class ProcessPlanChanged(Struct, frozen=True):
-    """A process says that the plan has changed."""
+    """A process reports a changed plan."""
 
     message: Mapping[str, Any] | None
     """The report of a new plan."""
 
 
 class ProtocolBroken(Struct, frozen=True):
-    """A process wrote on its status pipe what no process of ours sends."""
+    """A process wrote invalid bytes on its status pipe."""
 
     name: str
     error: str

@@ -25,7 +25,7 @@ WORDS_MAX = 300
 
 
 class Refused(HeronError):
-    """Aurora does not do what it was asked; asking again will not help."""
+    """Aurora has refused a call; a repeated call would be refused, too."""
 
 
 class NothingThere(HeronError):
@@ -33,7 +33,7 @@ class NothingThere(HeronError):
 
 
 class TimedOut(HeronError):
-    """The client did not come back in time; what it asked for may still happen."""
+    """The client has not ended in time; the call may still take effect."""
 
 
 class _Complaint(Struct, frozen=True):

@@ -36,7 +36,7 @@ is then unsuitable. Spark itself aborts at an equal limit."""
 
 
 class ThreadJob:
-    """One job in its thread."""
+    """A job in a thread."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class Jobs(Struct):
             each.unseen.discard(container)
 
     def over(self, container: int) -> None:
-        """A container has ended because it was asked to."""
+        """A container has ended on request."""
         for each in self._jobs:
             each.containers.discard(container)
             each.unseen.discard(container)

@@ -49,7 +49,7 @@ def spark_context(
 
 
 def _end_jvm() -> None:
-    """A JVM that does not end with its stdin is killed."""
+    """End the JVM by the end of stdin; kill a JVM that does not end."""
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway
@@ -98,7 +98,7 @@ GIVEN_BACK = "killed by driver"
 
 
 def reason_of(text: str) -> str:
-    """The informative line of a Spark error: its last cause."""
+    """The informative line of a Spark error: the last cause."""
     lines = [each.strip() for each in text.splitlines() if each.strip()]
     causes = [each.removeprefix("Caused by:") for each in lines if each.startswith("Caused by:")]
     python = [each for each in lines if each.startswith(("pyspark.errors", "ModuleNotFoundError"))]

@@ -31,7 +31,7 @@ VERSION_SECS = 3.0
 
 
 class Report(Struct, frozen=True):
-    """What the resource manager says about an application."""
+    """Report of the resource manager on an application."""
 
     state: str
     status: str
@@ -291,7 +291,7 @@ def _node(report: Any) -> YarnNode:
 
 
 def plain(said: str) -> str:
-    """YARN's reason without its ids and class names."""
+    """YARN's reason without ids and class names."""
     words = re.sub(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): ?", "", said)
     return re.sub(r"^Failed to submit (application_\d+_\d+) to YARN ?: ?", "", words)
 

@@ -80,7 +80,7 @@ class YarnMaster:
         self._core = Core(spec.restart_limit, spec.standby, random.random)
         self._nodes = ClusterNodes(store, spec.topology)
         self._before: Mapping[str, Any] | None = None
-        """The scheduler's node when this attempt began."""
+        """The scheduler's node at the start of the attempt."""
         self._waker = Waker()
         self._child: ContainerAgent | None = None
         self._packings: Packings | None = None
@@ -166,7 +166,7 @@ class YarnMaster:
         return grant if number is None else replace(grant, number=number)
 
     def _plan_of(self, container: str) -> ContainerPlan | None:
-        """What the packing plan says about a container of YARN's."""
+        """The planned container of a container of YARN."""
         number = self._core.number_of(container)
         if number is None or self._packings is None:
             return None
@@ -181,7 +181,7 @@ class YarnMaster:
             log.warning("the state store: %s", error)
 
     def _poll(self) -> None:
-        """At what stands in the state store."""
+        """Look at the state store."""
         if self._nodes.poll(time.monotonic()) is Found.REMOVED:
             self._handle(events.EndRequested("the topology was removed from the state store"))
             return
@@ -190,7 +190,7 @@ class YarnMaster:
             self._do(request)
 
     def _do(self, request: Mapping[str, Any]) -> None:
-        """What a command asks for."""
+        """Execute a request of a command."""
         if "restart" in request:
             self._handle(events.RestartRequested(tuple(request["restart"])))
         if CAPACITY in request:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from heron_engine.scheduler.backends.yarn.events import Ask
 
 SHRINK_SECS = 30.0
-"""Processes that an update ends have 8 s."""
+"""Processes ended by an update have 8 s."""
 CAPACITY_SECS = 120.0
 """Time after which an update that requested growth and never started counts as dead."""
 
@@ -24,14 +24,14 @@ class Size(Struct):
     """More than its plan says, for an update that is about to begin or under way."""
     _wanted_until: float = 0.0
     _asked: Ask | None = None
-    """What YARN was asked to make of it, and has not yet."""
+    """Size requested from YARN and not reached yet."""
     _refused: Ask | None = None
     """Size rejected by YARN."""
     _is_settled: bool = True
     _settled_at: float = 0.0
 
     def plan_changed(self, is_settled: bool, now: float) -> None:
-        """Its plan may say another size from now on."""
+        """The plan may have another size from now on."""
         self._is_settled, self._settled_at, self._refused = is_settled, now, None
         if is_settled:
             self._wanted = None
@@ -46,7 +46,7 @@ class Size(Struct):
         return asked if asked is not None and size.covers(asked) else size
 
     def refused(self) -> None:
-        """YARN says no to what was asked last."""
+        """YARN has refused the last request."""
         self._refused, self._asked = self._asked, None
 
     def forget(self) -> None:
