@@ -158,7 +158,8 @@ def test_ctrl_c_says_nothing_of_the_sources(folder: Path) -> None:
     command = compiler(folder, "sleep 60")
     leave_one_to_build(folder, command)
     running = subprocess.Popen(
-        [sys.executable, "native_attempt.py"], cwd=folder, env={**os.environ, "CC": command},
+        [sys.executable, "native_attempt.py"], cwd=folder,
+        env={**os.environ, "CC": command, "HERONPY_NATIVE": "1"},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     until(lambda: calls(folder) > 0, "the compiler is called")
