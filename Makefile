@@ -14,7 +14,8 @@ PACKAGES := heron_core heron_io heron_api heron_connectors heron_frontends heron
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 # More of them than cores: half of the time a test waits for processes of its own.
 PYTEST := $(BIN)/python -m pytest --numprocesses 3 --durations 20 --durations-min 8
-CLUSTER_LONG := $(addprefix tests/cluster/,test_kafka_registry.py test_speculation.py test_spark_scheduler.py)
+CLUSTER_LONG := $(addprefix tests/cluster/,\
+	test_kafka_registry.py test_speculation.py test_spark_scheduler.py test_first_topologies.py)
 JVM_TESTS := $(shell command -v javac >/dev/null && echo tests/jvm)
 # A folder that is left out is not searched, though it is named beside the one that it is in.
 ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
@@ -43,7 +44,7 @@ test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven
 	@$(if $(JVM_TESTS),,echo "without tests/jvm: javac is not installed")
 	$(PYTEST) --dist loadfile tests/cluster $(JVM_TESTS) $(CLUSTER_LONG:%=--ignore=%)
 
-test-cluster-long: $(TESTED) ## The longest of these: a schema registry, speculation, a lost scheduler
+test-cluster-long: $(TESTED) ## The longest of these: a schema registry, speculation, a lost scheduler, pages
 	@$(BIN)/python tests/cluster/jars.py
 	$(PYTEST) --dist loadfile $(CLUSTER_LONG)
 

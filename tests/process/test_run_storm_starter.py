@@ -4,6 +4,7 @@ Examples run side by side: most of the second that each takes is waiting."""
 
 import json
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -52,15 +53,18 @@ def printed(place: Place, files: Sequence[Path]) -> dict[str, list[str]]:
 
 
 def test_windows_and_states(place: Place) -> None:
-    others = ("stateful", "join_bolt", "persistent_windowing")
-    lines = printed(place, [STARTER / f"{name}.py" for name in (*PRINTED, *others)])
+    files = [STARTER / f"{name}.py" for name in (*PRINTED, "stateful", "join_bolt")]
+    for name in ("integers", "stateful"):  # imported by the copy
+        shutil.copy(STARTER / f"{name}.py", place.path)
+    clocked = with_long_windows(place, STARTER / "persistent_windowing.py")
+    lines = printed(place, [*files, clocked])
     assert {name: lines[name] for name in PRINTED} == PRINTED
     assert sorted(lines["join_bolt"]) == join_bolt()
     # The printers of the two sums may overtake each other.
     totals = [line for line in lines["stateful"] if line.startswith("total")]
     assert len(totals) == len(VALUES)
     assert sorted([*set(lines["stateful"]) - set(totals), totals[-1]]) == sorted(stateful())
-    # By the clock: all integers are younger than ten seconds, so the last window has all of them.
+    # By the clock: the last window has all integers.
     last = averages(lines["persistent_windowing"])[-1]
     assert last[1] == pytest.approx(sum(VALUES) / len(VALUES), abs=0.01)
 
@@ -70,6 +74,7 @@ def with_long_windows(place: Place, file: Path) -> Path:
     text = re.sub(
         r"Duration\.seconds\(\d+\)", f"Duration.minutes({LONG_MINUTES})", file.read_text()
     )
+    text = text.replace('length.duration.ms": 10_000', 'length.duration.ms": 60_000')
     copy = place.path / file.name
     copy.write_text(text)
     return copy
