@@ -66,6 +66,7 @@ cdef class BufferRoom:
     cdef public list acked
     cdef public AckPairs pairs
     cdef public Py_ssize_t acks_counted
+    cdef public Py_ssize_t flushes
     cdef public Py_ssize_t late
     cdef public object foreign
 

@@ -292,7 +292,7 @@ class AckPairs:
 class BufferRoom:
     """Bytes that may be buffered before all is flushed, below zero when it is time to."""
 
-    __slots__ = ("acked", "acks_counted", "foreign", "late", "pairs", "room", "tracked")
+    __slots__ = ("acked", "acks_counted", "flushes", "foreign", "late", "pairs", "room", "tracked")
 
     def __init__(self, room: int, tracked: bool) -> None:
         self.room = room
@@ -305,6 +305,7 @@ class BufferRoom:
         self.pairs = AckPairs()
         """Of those that are, and that were not sent."""
         self.acks_counted = 0
+        self.flushes = 0
         self.late = 0
         """Second acks or fails of a tuple: the first one counts."""
         self.foreign: Any = None

@@ -6,6 +6,7 @@
 #include "hot_buffers.h"
 #include "hot_keys.h"
 #include "hot_path.h"
+#include "hot_pending.h"
 
 /* --- emit ----------------------------------------------------------------------------------------
 
@@ -554,7 +555,8 @@ static enum outcome users_anchors(struct emit *emit, PyObject **anchors) {
 enum { TUP_ID = 1, SPOUT_STREAM = 2 };
 
 /* Remember a tree's tuple id, and its beginning where that is to be told. */
-static enum outcome note_tree(struct emit *emit, PyObject *root, uint64_t edges, PyObject *tup_id) {
+static enum outcome note_tree(struct emit *emit, PyObject *root, uint64_t number, uint64_t edges,
+                              PyObject *tup_id) {
     if (emit->inits != Py_None) {
         PyObject *total = PyLong_FromUnsignedLongLong(edges);
         int is_told = total != NULL && PyList_Append(emit->inits, root) == 0
@@ -563,11 +565,14 @@ static enum outcome note_tree(struct emit *emit, PyObject *root, uint64_t edges,
         if (!is_told)
             return RAISED;
     }
-    return PyObject_SetItem(emit->pending, root, tup_id) < 0 ? RAISED : DONE;
+    int is_noted = Py_TYPE(emit->pending) == pending_type
+        ? put_id(PENDING(emit->pending), number, tup_id)
+        : PyObject_SetItem(emit->pending, root, tup_id);
+    return is_noted < 0 ? RAISED : DONE;
 }
 
 /* Begin the tree of a tuple that goes into a buffer. */
-static enum outcome begin_tree(struct emit *emit, PyObject *tup_id, struct contents *to,
+static enum outcome put_begun(struct emit *emit, PyObject *tup_id, struct contents *to,
                                struct addition *tuple) {
     uint64_t number;
     PyObject *root = PyObject_CallNoArgs(emit->next_root);
@@ -575,7 +580,7 @@ static enum outcome begin_tree(struct emit *emit, PyObject *tup_id, struct conte
     tuple->edges = &number;
     if (root != NULL && draw_edges(emit->next_edge, &number, 1) == 0
         && number_of(root, &tuple->root) == 0 && add_tuple(to, tuple) == 0)
-        outcome = note_tree(emit, root, number, tup_id);
+        outcome = note_tree(emit, root, tuple->root, number, tup_id);
     Py_XDECREF(root);
     return outcome;
 }
@@ -597,7 +602,7 @@ static enum outcome put_begun_in_several(struct emit *emit, PyObject *tup_id, co
         return RAISED;
     enum outcome outcome = put_in_several(emit, row, number, chosen, &total);
     if (outcome == DONE && root != NULL)
-        outcome = note_tree(emit, root, total, tup_id);
+        outcome = note_tree(emit, root, number, total, tup_id);
     Py_XDECREF(root);
     return outcome;
 }
@@ -617,7 +622,7 @@ static enum outcome put_of_spout(struct emit *emit, PyObject *const *given, stru
     struct addition tuple = {.row = row->data, .bytes = row->size, .targets = emit->tracked,
                              .edges = &none, .stream = -1};
     if (emit->tracked && tup_id != Py_None)
-        return begin_tree(emit, tup_id, to, &tuple);
+        return put_begun(emit, tup_id, to, &tuple);
     if (add_tuple(to, &tuple) < 0)
         return RAISED;
     return tup_id != Py_None && PyList_Append(emit->done_at_once, tup_id) < 0 ? RAISED : DONE;

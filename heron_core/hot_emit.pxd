@@ -2,10 +2,12 @@
 
 from heron_core.hot_buffers_compiled cimport BufferRoom, EdgeNumbers, TupleBuffer, are_free, put_tuple
 from heron_core.hot_path_compiled cimport RunState
+from heron_core.hot_trees_compiled cimport PendingIds
 
 cdef extern from "hot_emit.h":
     void know_buffers(object type)
     void know_edges(object type)
+    void know_pending(object type)
     void know_runs(object type)
     Py_ssize_t plain_slot(object key, bint are_several, Py_ssize_t slots)
     object new_emit(

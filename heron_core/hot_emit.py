@@ -51,8 +51,9 @@ if not cython.compiled:
         are_free,
         put_tuple,
     )  # fmt: skip
-    from heron_core.hot_c import know_buffers, know_edges, know_runs, new_emit
+    from heron_core.hot_c import know_buffers, know_edges, know_pending, know_runs, new_emit
     from heron_core.hot_path import RunState
+    from heron_core.hot_trees import PendingIds
 
     def plain_slot(key: Any, are_several: bool, slots: int) -> int:
         """heron_core.algorithms.hashing's slot of plain values, in C; -1 for what is not plain."""
@@ -454,4 +455,5 @@ def spout_emit_by_stream(general: Emit, emits: dict[str, Emit], unnamed: str | N
 if cython.compiled:
     know_buffers(TupleBuffer)
     know_edges(EdgeNumbers)
+    know_pending(PendingIds)
     know_runs(RunState)

@@ -59,7 +59,10 @@ __all__ = [
     "keyed_process",
     "made_rows",
     "merged_data",
+    "newest_root",
+    "next_tuples",
     "own_anchors",
+    "pending_ids",
     "plain_batch",
     "plain_keys",
     "plain_packer",
@@ -67,12 +70,14 @@ __all__ = [
     "roots_item",
     "row_keys",
     "run_anchors",
+    "settle_acked",
     "simple_tuples",
     "split_merged",
     "spout_emit",
     "spout_emit_by_stream",
     "spout_emit_to_several",
     "taken_batches",
+    "time_root",
     "whole_batch",
 ]
 
@@ -84,7 +89,7 @@ NOT_BUILT = "Python: the extension is not built for this Python"
 OF_ANOTHER_VERSION = "Python: the extension is of another version of the sources, build it again"
 NOT_IMPORTED = "Python: the extension cannot be imported: "
 MODULES: tuple[ModuleType, ...] = (
-    hot_buffers, hot_path, hot_emit, hot_trees, hot_messages, hot_batches, hot_rows, hot_tables,
+    hot_buffers, hot_path, hot_trees, hot_emit, hot_messages, hot_batches, hot_rows, hot_tables,
     hot_state, hot_columns,
 )  # fmt: skip
 """Modules with an extension; an extension imports classes of earlier modules alone."""
@@ -130,7 +135,7 @@ def _import_failure(error: Exception) -> str:
 
 
 (
-    (_buffers, _path, _emit, _trees, _messages, _batches, _rows, _tables, _state, _columns),
+    (_buffers, _path, _trees, _emit, _messages, _batches, _rows, _tables, _state, _columns),
     HOT_PATH,
 ) = _chosen()
 
@@ -186,7 +191,15 @@ if TYPE_CHECKING:
         keyed_process,
     )
     from heron_core.hot_tables import FlatTable, MemoryTable, NestedTable, TimedTable
-    from heron_core.hot_trees import OpenTrees, TreeTable
+    from heron_core.hot_trees import (
+        OpenTrees,
+        TreeTable,
+        newest_root,
+        next_tuples,
+        pending_ids,
+        settle_acked,
+        time_root,
+    )
 else:
     plain_batch = _batches.plain_batch
     ColumnKeys = _columns.ColumnKeys
@@ -209,6 +222,11 @@ else:
     MessageQueue = _messages.MessageQueue
     OpenTrees = _trees.OpenTrees
     TreeTable = _trees.TreeTable
+    newest_root = _trees.newest_root
+    next_tuples = _trees.next_tuples
+    pending_ids = _trees.pending_ids
+    settle_acked = _trees.settle_acked
+    time_root = _trees.time_root
     merged_data = _messages.merged_data
     split_merged = _messages.split_merged
     SharedAnchorState = _path.SharedAnchorState

@@ -18,10 +18,13 @@ from heron_core.native import (
     bolt_emit,
     bolt_emit_by_stream,
     bolt_emit_to_several,
+    newest_root,
+    pending_ids,
     put_tuple,
     spout_emit,
     spout_emit_by_stream,
     spout_emit_to_several,
+    time_root,
 )
 from heron_core.optional_packages import needed
 from heron_core.topology import DEFAULT_STREAM
@@ -379,7 +382,7 @@ class SpoutCollector(TaskCollector):
         clock: Callable[[], float],
     ) -> None:
         super().__init__(router, outbox, options, pack, next_edge)
-        self.pending: dict[int, Any] = {}
+        self.pending: Any = pending_ids()
         """root -> the tuple id that the user gave, in order of their emit"""
         self.started: dict[int, float] = {}
         """root -> when it was emitted, for a sample of the roots (all of them for task hooks)"""
@@ -395,8 +398,7 @@ class SpoutCollector(TaskCollector):
         self.emit: Emit = self.emit_of(self.emit_general, DEFAULT_STREAM)
 
     def emit_of(self, general: Emit, unnamed: str | None, thread: NextNumber | None = None) -> Emit:
-        """As `emits_made`; what comes when `thread` tells another number than now is left to
-        `general`."""
+        """As `emits_made`; calls in other threads than that of `thread` are left to `general`."""
         return self.emits_made(general, unnamed, thread)
 
     def stamp_every_root(self) -> None:
@@ -406,8 +408,8 @@ class SpoutCollector(TaskCollector):
 
     def stamp_newest_root(self, now: float) -> None:
         """Take the last tuple emitted into the sample of complete latencies."""
-        if self.pending:
-            self.started.setdefault(next(reversed(self.pending)), now)
+        if root := newest_root(self.pending):
+            time_root(self.pending, self.started, root, now)
 
     def emit_general(
         self,
@@ -464,7 +466,7 @@ class SpoutCollector(TaskCollector):
         root = self._next_root()
         self.pending[root] = tup_id
         if self._stamps_all:
-            self.started[root] = self._clock()
+            time_root(self.pending, self.started, root, self._clock())
         return root
 
     def _put_root(

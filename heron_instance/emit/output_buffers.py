@@ -159,7 +159,6 @@ class Outbox(BufferRoom):
         super().__init__(size_bytes, tracked)
         self.watch: Callable[[OutputBuffer], None] | None = None
         """Looks at each buffer that is about to be sent, while a sample of a stream is wanted."""
-        self.flushes = 0
         self.sent = 0
         """Deliveries handed over for sending since the start; see `deliveries`."""
 

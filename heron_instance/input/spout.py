@@ -10,6 +10,7 @@ from heron_core.errors import ProtocolError
 from heron_core.flight_records import RecordKind
 from heron_core.hot_rows import CLOCK_EVERY, SLOW_SECS
 from heron_core.instance_report import InstanceReport
+from heron_core.native import newest_root, next_tuples, settle_acked
 from heron_core.plans import PackingPlan
 from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_core.wire.packets import decode_roots
@@ -180,20 +181,8 @@ class SpoutDriver(ComponentDriver):
         return made
 
     def _calls(self, most: int) -> tuple[int, bool]:
-        outbox, next_tuple = self.outbox, self.component.next_tuple
-        for call in range(1, most + 1):
-            room, flushes = outbox.room, outbox.flushes
-            try:
-                value: Any = next_tuple()
-                if value is not None:
-                    self.component.refuse_returned(value)
-            except Exception:
-                self.user_raised("next_tuple")
-            if room == outbox.room and flushes == outbox.flushes:
-                return call, False
-            if self.finished:
-                return call, True
-        return most, True
+        calls = next_tuples(self, self.outbox, self.component.next_tuple, most)
+        return abs(calls), calls > 0
 
     def _count(self, calls: int, elapsed: float) -> None:
         metrics = self.metrics
@@ -277,26 +266,33 @@ class SpoutDriver(ComponentDriver):
             raise ProtocolError(f"a spout was sent a frame of kind {head.kind}")
 
     def _acked(self, roots: "array[int]") -> None:
-        pending, started, ack = self.collector.pending, self.collector.started, self._ack
-        settled, hooks = 0, self.hooks
+        if self.failed_ids or self.hooks is not None:
+            self._acked_each(roots)
+            return
+        self.metrics.acked += settle_acked(
+            self.collector.pending, roots, self.collector.started, self._complete, self._ack,
+            self.user_raised,
+        )  # fmt: skip
+
+    def _acked_each(self, roots: "array[int]") -> None:
+        """The same where other objects are told of each ack."""
+        pending, started, hooks = self.collector.pending, self.collector.started, self.hooks
         replayed = self.failed_ids.acked if self.failed_ids else None
         for root in roots:
             begun = self._complete(root) if root in started else None
-            try:
-                tup_id = pending.pop(root)
-            except KeyError:  # settled before: expired, or failed by its tree
+            if root not in pending:  # settled before: expired, or failed by its tree
                 continue
-            settled += 1
+            tup_id = pending.pop(root)
+            self.metrics.acked += 1
             if replayed is not None:
                 replayed(tup_id, root)
-            if ack is not None:
+            if self._ack is not None:
                 try:
-                    ack(tup_id)
+                    self._ack(tup_id)
                 except Exception:
                     self.user_raised(f"ack({tup_id!r})")
             if hooks is not None:
                 hooks.spout_ack(tup_id, begun)
-        self.metrics.acked += settled
 
     def _complete(self, root: int) -> float:
         """A root of the sample is done: how long did it take? Returns when it was begun."""
@@ -335,7 +331,7 @@ class SpoutDriver(ComponentDriver):
             tup_id = pending.pop(root)
             begun = self.collector.started.pop(root, None)
             self.metrics.failed += 1
-            self.failed_ids.add(tup_id, root, next(reversed(pending), root))
+            self.failed_ids.add(tup_id, root, newest_root(pending) or root)
             self.metrics.expired += expired
             self.finished = False
             self._settle(fail, tup_id)

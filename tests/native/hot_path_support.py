@@ -186,7 +186,7 @@ class Emitter:
         self.emits = [0]
         self.sent: list[int] = []
         self.anchors = list(map(self._anchor, self.states))
-        self.pending: dict[int, Any] = {}
+        self.pending: Any = module.pending_ids()
         self.done: list[Any] = []
         self.inits: list[int] = []
         self.pack = module.plain_packer(packer())
@@ -288,7 +288,7 @@ class Emitter:
             self.emits,
             self.sent,
             [anchor.roots for anchor in self.anchors],
-            (self.outbox.room, self.log, self.pending, self.done, self.inits),
+            (self.outbox.room, self.log, dict(self.pending.items()), self.done, self.inits),
         )
 
 

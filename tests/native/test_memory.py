@@ -77,8 +77,8 @@ def test_messages_that_were_passed_on_leave_nothing_behind(compiled: SimpleNames
 
 
 SOURCE = "hot_messages"
-BASE = "hot_trees"
-"""SOURCE imports a class of BASE."""
+BASES = ("hot_buffers", "hot_trees")
+"""SOURCE imports a class of the last one, which imports one of the first."""
 CHECK = " && at + digit < length"
 BUILD = """
 from pathlib import Path
@@ -104,7 +104,7 @@ def test_the_sanitizers_end_a_process_that_reads_beyond_a_frame(
     assert text.count(CHECK) == 1
     if is_planted:
         source.write_text(text.replace(CHECK, ""))
-    program = BUILD.format(names=(BASE, SOURCE), flags=FLAGS)
+    program = BUILD.format(names=(*BASES, SOURCE), flags=FLAGS)
     run = python(folder, "-c", program, **{SANITIZE: "1"})
     assert run.returncode == 0, run.stderr[-4000:]
     run = preloaded(folder, READ)
