@@ -142,16 +142,32 @@ static PyObject *remembered_text(const unsigned char *text, Py_ssize_t size) {
     return made;
 }
 
-/* Have the processor fetch what is remembered of a short text that is read next, while user code runs:
-   a counter's words are more than the nearest cache holds. */
-static inline void fetch_text(const unsigned char *text, Py_ssize_t size) {
+/* --- what is read next: a counter's words are more than the nearest caches hold ------------------
+
+   A set, and the object that it leads to, are two waits for memory. They are asked for while user
+   code runs: the set two rows ahead, the object one row ahead, when the set has come. */
+
+static inline uint64_t hash_of_text(const unsigned char *text, Py_ssize_t size) {
     struct bytes_of_text bytes = bytes_of(text, size);
-    uint64_t hash = hash_of(&bytes, size);
+    return hash_of(&bytes, size);
+}
+
+/* gcc 12 takes a function that only asks for memory for one without an effect, and leaves it out. */
+static inline void fetch(uintptr_t address) {
+    __asm__ volatile("" : : "r"(address));
+    __builtin_prefetch((const void *)address);
+}
+
+static inline void fetch_set(uint64_t hash) {
+    fetch((uintptr_t)&remembered.sets[hash & (SETS - 1)]);
+}
+
+static inline void fetch_text(uint64_t hash) {
     const struct set *set = &remembered.sets[hash & (SETS - 1)];
     uint64_t places = places_of(set, tag_of(hash)) | LAST_PLACE; /* without a branch, if in vain */
     uintptr_t known = (uintptr_t)set->texts[__builtin_ctzll(places) / 8];
-    __builtin_prefetch((const void *)known);
-    __builtin_prefetch((const void *)(known + sizeof(PyASCIIObject)));
+    fetch(known);
+    fetch(known + sizeof(PyASCIIObject));
 }
 
 #endif

@@ -136,17 +136,29 @@ static PyObject *read_value(const unsigned char **at) {
     return PyBytes_FromStringAndSize((const char *)from, size);
 }
 
-/* Have the short texts fetched that begin the row at `at`, of a checked body. */
-static void fetch_row(const unsigned char *at, const unsigned char *end) {
-    if (at == end || remembered.worth <= 0)
+/* The short text that a row of a checked body has alone; NULL for any other row, and at the end. */
+static const unsigned char *only_text(const unsigned char *row, const unsigned char *end,
+                                      Py_ssize_t *size) {
+    if (row == end || row[0] != (ROW_HEAD | 1) || (row[1] & SHORT_TEXT_MASK) != SHORT_TEXT_HEAD)
+        return NULL;
+    *size = row[1] & SHORT_TEXT_BYTES_MAX;
+    return *size > REMEMBERED_BYTES_MAX ? NULL : row + 2;
+}
+
+/* Ask for what the next two rows are found by. A hash of a body that is gone only asks in vain. */
+static void fetch_rows(const unsigned char *row, const unsigned char *end) {
+    static const unsigned char *further;
+    static uint64_t hash_of_further; /* found by the call for the row before */
+    Py_ssize_t size;
+    const unsigned char *text = only_text(row, end, &size);
+    if (text == NULL || remembered.worth <= 0)
         return;
-    for (int values = *at++ & ~ROW_HEAD_MASK; values > 0; values--) {
-        Py_ssize_t size = *at & SHORT_TEXT_BYTES_MAX;
-        if ((*at & SHORT_TEXT_MASK) != SHORT_TEXT_HEAD || size > REMEMBERED_BYTES_MAX)
-            return;
-        fetch_text(at + 1, size);
-        at += 1 + size;
-    }
+    fetch_text(row == further ? hash_of_further : hash_of_text(text, size));
+    further = text + size;
+    if ((text = only_text(further, end, &size)) == NULL)
+        return;
+    hash_of_further = hash_of_text(text, size);
+    fetch_set(hash_of_further);
 }
 
 /* The last two tuples of a cursor. The older one is made anew if it is no one else's any more: user
@@ -207,7 +219,7 @@ static PyObject *take_row(PyObject *body, Py_ssize_t *at, PyObject *before, PyOb
         ((PyTupleObject *)row)->ob_hash = -1;
 #endif
     *at = from - begin;
-    fetch_row(from, begin + PyBytes_GET_SIZE(body));
+    fetch_rows(from, begin + PyBytes_GET_SIZE(body));
     return row;
 }
 
