@@ -20,7 +20,7 @@ from apache_beam.runners import runner
 from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
 from apache_beam.transforms import environments
 
-from heron_core.errors import UsageError
+from heron_core.errors import TopologyError, UsageError
 from heronpy_compat.beam.in_tester import run_in_tester
 from heronpy_compat.beam.on_processes import ProcessRun
 from heronpy_compat.beam.plans import PipelinePlan
@@ -60,6 +60,16 @@ def _tasks(options: PipelineOptions) -> int:
     return PARALLELISM if number == -1 else number
 
 
+def _refuse_virtual_clock(plan: PipelinePlan) -> None:
+    """TopologyError for a TestStream whose events set the clock of processing time."""
+    for source in plan.sources:
+        if any(event.advance_secs for event in source.events):
+            raise TopologyError(
+                f"{source.name!r}: a TestStream advances the processing time, which only"
+                f" --engine {TESTER} does"
+            )
+
+
 class HeronpyRunner(runner.PipelineRunner):
     """Runs pipelines as topologies, each stage as a bolt, exactly once."""
 
@@ -94,6 +104,7 @@ class HeronpyRunner(runner.PipelineRunner):
         plan = plan_of(pipeline, name, self._parallelism or _tasks(options), self._is_drain)
         if engine == TESTER:
             return self._in_tester(plan)
+        _refuse_virtual_clock(plan)
         return self._on_processes(plan, given.topology_options)
 
     def _in_tester(self, plan: PipelinePlan) -> HeronpyResult:

@@ -8,8 +8,12 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import apache_beam as beam
 import pytest
+from apache_beam.testing.test_stream import TestStream
 
+from heron_core.errors import TopologyError
+from heronpy_compat.beam import HeronpyRunner
 from tests.extras.beam import numbers_pipeline
 from tests.process.process_support import until
 
@@ -69,6 +73,14 @@ def test_a_dofn_that_raises_ends_the_run_with_its_transform(home: Path) -> None:
     assert run.returncode == 1
     assert "ZeroDivisionError: division by zero [while running 'Divide']" in run.stderr
     assert "pipeline 'beam' ended with exit code 1" in run.stderr
+
+
+def test_a_test_stream_of_processing_time_is_refused() -> None:
+    events = TestStream().add_elements([1]).advance_processing_time(10)
+    pipeline = beam.Pipeline(runner=HeronpyRunner("local"))
+    _ = pipeline | events
+    with pytest.raises(TopologyError, match="advances the processing time"):
+        pipeline.run()
 
 
 def test_killed_tasks_leave_windows_and_states_exact(home: Path) -> None:
