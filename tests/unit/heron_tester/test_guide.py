@@ -180,6 +180,18 @@ def totals_are_kept(tester: TopologyTester, printed: Callable[[], list[str]]) ->
     assert printed() == [f"{key} {sum(range(key, 1000, 3))}" for key in range(3)]
 
 
+@checks("clicks")
+def clicks_are_counted_by_page(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
+    run_to_its_end(tester)
+    assert sorted(tester.values("total")) == [["help", 1], ["home", 1], ["home", 2]]
+
+
+@checks("pages")
+def each_page_is_printed(tester: TopologyTester, printed: Callable[[], list[str]]) -> None:
+    run_to_its_end(tester)
+    assert printed() == ["Home", "Help", "Home"]
+
+
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_block_of_the_guide_does_what_its_section_says(
     name: str, folder: Path, capsys: pytest.CaptureFixture[str]
