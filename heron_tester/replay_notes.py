@@ -25,6 +25,8 @@ WORLDLY = {
     "subprocess": "other processes",
 }
 """Module -> values or effects that are not recorded."""
+LIBRARIES = frozenset({"builtins", "heronpy", "pystorm", "streamparse", "typing"})
+"""Packages of base classes besides those of the engine: their imports say nothing of user code."""
 
 
 def notes_of_code(
@@ -53,12 +55,17 @@ def _of_world(kind: type) -> Iterator[str]:
     asked: dict[str, list[str]] = {}
     for each in kind.__mro__:
         module = sys.modules.get(each.__module__)
-        if module is not None and not each.__module__.startswith(("heron", "builtins")):
+        if module is not None and not _is_library(each.__module__):
             for name in _modules_of(module):
                 asked.setdefault(WORLDLY[name], []).append(name)
     for what, names in asked.items():
         listed = ", ".join(sorted(set(names)))
         yield f"{what} of {listed}, which its module imports, are not recorded"
+
+
+def _is_library(module: str) -> bool:
+    package = module.partition(".")[0]
+    return package in LIBRARIES or package.startswith(("heron_", "heronpy_"))
 
 
 def _modules_of(module: ModuleType) -> Iterator[str]:
