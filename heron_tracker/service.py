@@ -188,8 +188,8 @@ class Service:
         }
 
     def problem_counts(self) -> Iterator[tuple[str, Counter[ProblemCause]]]:
-        """topology -> kind of problem -> number of problems."""
-        for snapshot in self.collector.snapshots():
+        """topology -> kind of problem -> number of problems; of the visible topologies."""
+        for snapshot in self.all():
             causes = Counter(problem.label for problem, _ in self.collector.problems(snapshot.name))
             yield snapshot.name, causes
 

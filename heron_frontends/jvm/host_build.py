@@ -104,7 +104,7 @@ def _run_compiler(compiler: str, class_path: Sequence[str], folder: str) -> None
     if done.returncode != 0:
         if (package := _absent_package(done.stderr)) is not None:
             raise ComponentError(
-                f"{_JARS[package]} is not on the class path: Storm needs it beside its own jar. "
+                f"{_JARS[package]} is not on the class path: Storm needs it beside its own jar; "
                 f"{REMEDY}"
             )
         first = next((line for line in done.stderr.splitlines() if "error:" in line), "")

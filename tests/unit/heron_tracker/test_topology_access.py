@@ -76,6 +76,8 @@ def test_a_readers_token_has_the_rights_that_the_topology_gives(
     assert service.status("POST", SET_LEVEL, OPERATOR, LEVEL) == 200
     listed = service.asked.get("/api/v1/topology/summary", authorization=f"Bearer {READER}")
     assert len(listed.json["topologies"]) == (reads == 200)
+    metrics = service.asked.get("/metrics", authorization=f"Bearer {READER}").text
+    assert ('topology="words"' in metrics) is (reads == 200)
     service.asked.close()
 
 
