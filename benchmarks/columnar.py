@@ -25,6 +25,7 @@ PEERS = (
     Peer("bytewax", "word_count_bytewax", share=0.1),
     Peer("bytewax-batch-10000", "word_count_bytewax", ("--batch", "10000"), share=0.2),
     Peer("pathway", "word_count_pathway", share=0.1),
+    Peer("polars", "word_count_polars"),
     Peer("storm", "word_count_storm", share=0.5),
     Peer("storm-acked", "word_count_storm", ("--acked",), share=0.25, tracked=True),
 )

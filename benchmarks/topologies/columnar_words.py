@@ -14,6 +14,9 @@ from benchmarks.reports import COUNT_KEY, report, tracked
 from heronpy_compat import BatchBolt, Grouping, Spout, Topology
 
 BATCH_KEY = "benchmark.batch"
+SCHEMA = pa.schema({"word": pa.string(), "count": pa.int64()})
+MERGED_PARTS = 50
+"""Counts of batches that are added up at once."""
 
 
 class Sentences(Spout):
@@ -72,22 +75,29 @@ class Split(BatchBolt):
 
 
 class Count(BatchBolt):
-    """Counts words."""
+    """Counts words, as benchmarks/peers/word_count_polars.py does."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Nothing is counted."""
         self.config = config
-        self.counts: dict[str, int] = {}
+        self.parts: list[pa.RecordBatch] = []
 
     def process_batch(self, batch: pa.RecordBatch) -> None:
         """Some words, each once for a batch."""
-        found, counts = batch["word"].value_counts().flatten(), self.counts
-        for word, count in zip(found[0].to_pylist(), found[1].to_pylist(), strict=True):
-            counts[word] = counts.get(word, 0) + count
+        word, count = batch["word"].value_counts().flatten()
+        self.parts.append(pa.record_batch({"word": word, "count": count}))
+        if len(self.parts) == MERGED_PARTS:
+            self.parts = self.merged().to_batches()
+
+    def merged(self) -> pa.Table:
+        """The count of each word so far."""
+        parts = pa.Table.from_batches(self.parts, SCHEMA).group_by("word", use_threads=False)
+        return parts.aggregate([("count", "sum")]).rename_columns(SCHEMA.names)
 
     def on_finish(self) -> None:
         """All words are counted."""
-        report(self.config, "finished", counts=self.counts)
+        word, count = self.merged().to_pydict().values()
+        report(self.config, "finished", counts=dict(zip(word, count, strict=True)))
 
 
 class ColumnarWords(Topology):

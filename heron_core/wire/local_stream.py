@@ -13,6 +13,7 @@ all of it again by the next connection.
 
 import mmap
 import struct
+from collections import deque
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -25,6 +26,10 @@ QUESTIONS = b"q"
 BYTES_MAX = 2**32 - 1
 """Most bytes of a message behind its prefix: the largest number of 32 bits."""
 _MAPPED_BYTES = 1024 * 1024
+_SPARE_BYTES_MAX = 4 * _MAPPED_BYTES
+"""A longer buffer is not kept: memory of a process that receives large messages."""
+_spare: deque[mmap.mmap] = deque(maxlen=1)
+"""Shared by all readers of a process; `pop` and `append` need no lock."""
 _MAGIC = b"hpy\x01"
 _HELLO = struct.Struct("<4scIQ")
 HELLO_BYTES = _HELLO.size
@@ -71,7 +76,21 @@ def _message_buffer(size_bytes: int) -> memoryview:
     """Buffer for a message: a large one takes memory when it is filled, not before."""
     if size_bytes < _MAPPED_BYTES:
         return memoryview(bytearray(size_bytes))
-    return memoryview(mmap.mmap(-1, size_bytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    try:
+        spare = _spare.pop()
+    except IndexError:
+        spare = None
+    if spare is None or len(spare) < size_bytes:
+        rounded = -(-size_bytes // _MAPPED_BYTES) * _MAPPED_BYTES
+        spare = mmap.mmap(-1, rounded, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return memoryview(spare)[:size_bytes]
+
+
+def _keep(buffer: memoryview) -> None:
+    """Use the buffer of a large message for the next one, which then takes no new pages."""
+    mapped = buffer.obj
+    if isinstance(mapped, mmap.mmap) and len(mapped) <= _SPARE_BYTES_MAX:
+        _spare.append(mapped)
 
 
 class MessageReader:
@@ -123,6 +142,7 @@ class MessageReader:
         self._long = None
         messages: list[Frames] = []
         self._cut_out(message, 0, len(message), messages)
+        _keep(message)
         return messages
 
     def _take_scratch(self, end: int) -> list[Frames]:

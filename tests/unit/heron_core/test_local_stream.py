@@ -88,6 +88,17 @@ def test_a_length_that_nothing_follows_takes_no_memory() -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1024 * 1024  # KiB
 
 
+def test_large_messages_of_different_sizes_keep_their_bytes_though_they_share_a_buffer() -> None:
+    megabyte = 1024 * 1024
+    sizes = [megabyte + 5, 3 * megabyte, megabyte - 1, 5 * megabyte, megabyte]
+    sent: list[Frames] = [[bytes([65 + at]) * size, b"end"] for at, size in enumerate(sizes)]
+    first, second = reader(), reader()
+    begun = joined([sent[1]])
+    assert not fed(first, begun[:megabyte], [])  # two messages under way need two buffers
+    assert fed(second, joined(sent), []) == sent
+    assert fed(first, begun[megabyte:], []) == [sent[1]]
+
+
 def test_readers_share_their_scratch() -> None:
     scratch = memoryview(bytearray(SCRATCH_BYTES))
     readers = MessageReader(scratch), MessageReader(scratch)
