@@ -1,4 +1,4 @@
-"""What adapters of all APIs have in common where a user's methods are coroutines or yield."""
+"""Shared part of the adapters of all APIs: user methods that are coroutines or generators."""
 
 import inspect
 from collections.abc import Callable, Coroutine
@@ -26,13 +26,16 @@ HOOKS = {
         "end_batch", "pre_save", "post_save", "pre_restore", "migrate", "close",
     ),
 }  # fmt: skip
-"""Methods that the engine calls of any class, and which it awaits to their end: as the function of
-that name would, a coroutine holds up what comes behind it. State hooks of spouts are not among
-them: what a user's task emits meanwhile would be in front of a barrier, and not in the state."""
+"""Hooks of every class whose coroutine the engine runs to the end: the coroutine delays later
+tuples as a function of the same name would. State hooks of spouts are excluded, because tuples
+emitted by a user's task in the meantime would precede the barrier without being in the state.
+"""
 INNER = (
     "process_batch", "process_batches", "processWindow", "execute", "process_element", "on_timer",
 )  # fmt: skip
-"""The same of methods that bolts of the library call: of batches, windows, elements and timers."""
+"""Hooks that the library's bolts call, run to the end likewise: batches, windows, elements and
+timers.
+"""
 
 
 _DESCRIPTORS = (staticmethod, classmethod, property)
@@ -48,15 +51,16 @@ def library_has(kind: type, name: str) -> bool:
 
 
 def is_awaited(kind: type, name: str, is_spout: bool) -> bool:
-    """Whether a method may be a coroutine that is run to its end."""
+    """Whether `name` may be a coroutine, to be run to its end."""
     return name in HOOKS[is_spout] or (
         not is_spout and name in INNER and library_has(kind, name)
     )  # fmt: skip
 
 
 def coroutines_of(user: Any, is_spout: bool) -> "Coroutines | None":
-    """The event loop of a user's object, of which the coroutines of its hooks are functions from
-    here on; None if none of its methods is a coroutine."""
+    """Event loop of a user object; coroutine hooks of the object become functions. None without a
+    coroutine.
+    """
     awaited = [
         name
         for name in (*HOOKS[is_spout], *INNER)
@@ -64,7 +68,7 @@ def coroutines_of(user: Any, is_spout: bool) -> "Coroutines | None":
     ]
     if not awaited and not is_async(getattr(user, CONCURRENT[is_spout], None)):
         return None
-    # Late: it imports asyncio, and most components have no use for that.
+    # A late import: asyncio loads slowly, and most components do not use coroutines.
     from heron_frontends.adapters.coroutines import Coroutines
 
     coroutines = Coroutines()
@@ -74,8 +78,9 @@ def coroutines_of(user: Any, is_spout: bool) -> "Coroutines | None":
 
 
 def run_returned(component: Any, result: Any) -> Any:
-    """What a hook returned, or what its coroutine does: a decorator may hide that it is one, and a
-    method may be replaced by one at run time."""
+    """Result of a hook, after the run of its coroutine if there is one. The check comes after the
+    call, because a decorator may hide a coroutine, and user code may replace a method at run time.
+    """
     if result is None or not inspect.iscoroutine(result):
         return result
     if component.coroutines is None:
@@ -95,12 +100,12 @@ class ShapedBolt:
     """Whether its yields are emits."""
 
     def find_shape(self) -> None:
-        """As it is before anybody puts something around it."""
+        """Find the shape of `process` before any wrapper hides the user's function."""
         process = getattr(self.users_object, "process", None)
         self.is_async, self.process_yields = is_async(process), yields(process)
 
     def process_coroutine(self, tup: Any) -> Coroutine[Any, Any, None] | None:
-        """Begin with a tuple, of one that is async; None if there is nothing to do."""
+        """Start an async `process` with a tuple; None if `process` returned None."""
         found: Any = self.users_object.process(tup)
         return yielded_by(found, tup, self._send) if self.process_yields else found
 

@@ -1,5 +1,6 @@
-"""What the process of an instance shares with a child process of its own: the bytes that wait for
-the child's input, the lines that it prints, and how it ended."""
+"""Pipes between an instance's process and a child process: bytes that wait for the child's input,
+lines that the child prints, and the text of the child's end.
+"""
 
 import logging
 import os
@@ -10,10 +11,10 @@ from collections import deque
 from typing import IO
 
 LINES_KEPT = 20
-"""The last lines of output that the report of an exit quotes: a stack trace's end."""
+"""Number of last lines of output quoted in the report of an exit: the end of a stack trace."""
 LINE_BYTES_MAX = 8192
 LEVEL_WITHIN = 80
-"""Characters of a line in which log4j and logback name the level."""
+"""Characters of a line within which log4j and logback name the level."""
 _LEVEL = re.compile(r"\b(TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b")
 _LEVELS = {
     "TRACE": logging.DEBUG, "DEBUG": logging.DEBUG, "INFO": logging.INFO,
@@ -22,13 +23,13 @@ _LEVELS = {
 
 
 def level_of(line: str) -> int:
-    """The level that a line of a Java logger names; INFO if it names none."""
+    """Level named by a line of a Java logger; INFO without a level."""
     level = _LEVEL.search(line[:LEVEL_WITHIN])
     return _LEVELS[level[1]] if level else logging.INFO
 
 
 class PendingInput:
-    """Bytes for a child that are written as far as its pipe takes them. For one thread."""
+    """Bytes that wait for a child, written as fast as its pipe accepts. For one thread."""
 
     def __init__(self, descriptor: int) -> None:
         """`descriptor` is the pipe's end, which does not block."""
@@ -43,7 +44,7 @@ class PendingInput:
     def write(self) -> bool:
         """Write as much as the pipe takes without waiting; whether nothing is left.
 
-        OSError if the child's end is closed: then nothing is left either.
+        OSError if the child's end is closed; the remaining bytes are dropped.
         """
         while self._left or self._parts:
             if not self._left:
@@ -67,12 +68,12 @@ class PendingInput:
 
 
 class OutputLines(threading.Thread):
-    """Reads what a child prints to its end: each line goes to the log, the last ones are kept."""
+    """Reads a child's output to the end: each line is logged, the last lines are kept."""
 
     def __init__(
         self, stream: IO[bytes], logger: logging.Logger, label: str, with_levels: bool = False
     ) -> None:
-        """With `with_levels` a line is logged at the level that it names (`level_of`)."""
+        """`with_levels` logs each line at its own level (`level_of`)."""
         super().__init__(name="child output", daemon=True)
         self._stream = stream
         self._logger = logger
@@ -90,7 +91,7 @@ class OutputLines(threading.Thread):
 
 
 def exit_text(code: int, cause: str | None) -> str:
-    """How a child ended: `code` as of subprocess, `cause` why we have killed it, if we have."""
+    """How a child ended: `code` as in subprocess, `cause` for a kill by the instance."""
     if cause:
         return f"was killed: it {cause}"
     if code >= 0:

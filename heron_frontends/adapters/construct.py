@@ -11,17 +11,18 @@ from heron_core.config.names import FLUX_RECIPE
 from heron_core.topology import ComponentSpec
 from heron_frontends.adapters.heronpy_component import HeronpyBolt, HeronpySpout
 
-"""Config key of what a Flux file says about an object: constructor arguments, properties, calls."""
+"""Config key of a Flux file's constructor arguments, properties and calls for an object."""
 
 _GIVEN = {True: ("finish", "logger", "call_soon"), False: ("logger", "call_soon")}
-"""What an object of a plain class is given of the bindings, besides emit, ack and fail, unless it
-has it: for a spout (True) and a bolt."""
+"""Attributes of the bindings that a plain object lacks and receives besides emit, ack and fail: for
+a spout (True) and a bolt.
+"""
 
 
 def construct(spec: ComponentSpec, bindings: Bindings) -> EngineSpout | EngineBolt:
     """The component of `spec`, bound to `bindings`.
 
-    ComponentError when its class cannot be had; what the user's constructor raises passes on.
+    ComponentError for a class that cannot be loaded; an error of the user's constructor passes on.
     """
     cls = load_class(spec.class_path)
     args, configure = _recipe(spec.config)
@@ -49,7 +50,9 @@ def _recipe(config: Mapping[str, Any]) -> tuple[tuple[Any, ...], Callable[[Any],
 
 
 def is_storm_like(cls: type) -> bool:
-    """Whether a class is derived from pystorm's; heronpy's instances never load what runs those."""
+    """Whether a class is derived from pystorm's. Instances of heronpy's API never load the pystorm
+    adapter.
+    """
     modules = (base.__module__ for base in cls.__mro__)
     return any(module.startswith(("pystorm.", "heronpy_compat.pystorm.")) for module in modules)
 
@@ -79,7 +82,7 @@ def _takes_delegate(cls: type) -> bool:
 
 
 def _equip(user: Any, is_spout: bool, bindings: Any) -> None:
-    """Give an object of a plain class what the API's base classes would give it."""
+    """Give an object of a plain class the attributes of the API's base classes."""
     for name in _GIVEN[is_spout]:
         if not hasattr(user, name):
             setattr(user, name, getattr(bindings, name))

@@ -1,8 +1,8 @@
-"""The event loop of one component whose methods are coroutines; it runs in the main thread.
+"""Event loop of one component with coroutine methods; the loop runs in the main thread.
 
-The engine gives it a turn between two messages, and all of its time while it waits for input, so
-coroutines go on while nothing else is to do. Imported only where there are any: asyncio takes a
-while to import.
+The engine runs the loop briefly between two messages, and throughout each wait for input, so
+coroutines proceed while the component is idle. Imported only for components with coroutines:
+asyncio takes a while to import.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from heron_core.errors import ComponentError
 from heron_frontends.adapters.gate import CoroutineGate
 
 CLOSE_SECS_MAX = 5.0
-"""So long may coroutines that are cancelled go on, as the process ends."""
+"""Time that cancelled coroutines have to end when the process stops."""
 
 Ended = Callable[[BaseException | None, Any], None]
-"""Called with what a coroutine raised, or returned."""
+"""Callback with the exception or the result of a coroutine."""
 
 
 class Coroutines:
@@ -28,13 +28,13 @@ class Coroutines:
 
     def __init__(self) -> None:
         self.raised: Callable[[str, str], None] | None = None
-        """Reports what raised in a task that nobody waits for: what happened, and its text."""
+        """Reports an exception of a task without a waiter: a summary and the traceback."""
         self._sources: Mapping[int, Callable[[], bool]] = {}
         self._waits = False
         self.gate = CoroutineGate()
         """Closed while a method is run to its end."""
         self.is_patient = False
-        """Whether a spout's next_tuple is run to its end: nothing else is to do."""
+        """Whether a spout's next_tuple runs to its end, because the engine is otherwise idle."""
 
     @cached_property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -45,7 +45,9 @@ class Coroutines:
         return loop
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run one to its end; others go on meanwhile, but for next_tuple of a spout."""
+        """Run a coroutine to its end; other coroutines proceed meanwhile, except for a spout's
+        next_tuple.
+        """
         for source in self._sources:  # or else the loop turns for input that nobody takes
             self.loop.remove_reader(source)
         self._sources = {}
@@ -56,8 +58,9 @@ class Coroutines:
             self.gate.open()
 
     def as_function(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """A method that is a coroutine, as the function that runs it to its end; within other
-        coroutines of the component it stays one, to be awaited."""
+        """Wrap a coroutine method into a function that runs the coroutine to its end. Called from
+        another coroutine of the component, the function returns the coroutine to be awaited.
+        """
 
         def run(*arguments: Any, **named: Any) -> Any:
             coroutine = method(*arguments, **named)
@@ -78,7 +81,7 @@ class Coroutines:
     def task(
         self, coroutine: Coroutine[Any, Any, Any], context: Context, limit_secs: float | None
     ) -> "asyncio.Task[Any]":
-        """Begin one, which is cancelled after so many seconds; it runs when the loop does."""
+        """Start a coroutine on the loop, and cancel the task after `limit_secs`."""
         task = self.loop.create_task(_limited(coroutine, limit_secs), context=context)
         task.add_done_callback(self._stir)
         return task
@@ -94,7 +97,7 @@ class Coroutines:
         limit_secs: float | None,
         ended: Ended,
     ) -> None:
-        """As `task`, of one whose end is told."""
+        """Start a coroutine as `task` does, and report its end to `ended`."""
         self.task(coroutine, context, limit_secs).add_done_callback(partial(_tell, ended))
 
     def later(self, secs: float, call: Callable[[], None]) -> None:
@@ -102,20 +105,21 @@ class Coroutines:
         self.loop.call_later(secs, call)
 
     def turn(self) -> None:
-        """Run what can go on, and wait for nothing."""
+        """Run every coroutine that is ready, without waiting."""
         self.loop.call_soon(self.loop.stop)
         self.loop.run_forever()
 
     def turn_for(self, task: "asyncio.Task[Any]") -> None:
-        """As `turn`; to the end of a task if it is to be patient."""
+        """Run as `turn`, or, for a patient component, until the task has ended."""
         if self.is_patient:
             self.loop.run_until_complete(asyncio.wait((task,)))
         else:
             self.turn()
 
     def wait(self, secs: float, sources: Mapping[int, Callable[[], bool]]) -> None:
-        """Run until a coroutine has ended, for so many seconds at most, or until a file descriptor
-        of `sources` is readable and its function says so."""
+        """Run coroutines for `secs` at most, until a coroutine has ended or a descriptor of
+        `sources` is readable and its function agrees.
+        """
         for gone in self._sources.keys() - sources.keys():
             self.loop.remove_reader(gone)
         for new in sources.keys() - self._sources.keys():
@@ -134,7 +138,7 @@ class Coroutines:
             self.loop.stop()
 
     def cancel(self) -> None:
-        """Cancel what is under way."""
+        """Cancel the running tasks."""
         if "loop" not in vars(self) or self.loop.is_closed():
             return
         for task in (tasks := asyncio.all_tasks(self.loop)):
@@ -143,7 +147,7 @@ class Coroutines:
             self.loop.run_until_complete(asyncio.wait(tasks, timeout=CLOSE_SECS_MAX))
 
     def close(self) -> None:
-        """Nothing runs any more."""
+        """Cancel all tasks and close the loop."""
         if "loop" not in vars(self) or self.loop.is_closed():
             return
         self.cancel()
@@ -160,7 +164,7 @@ class Coroutines:
 
 
 def _now() -> float:
-    """Real time, also where the tester has another one: what is awaited lives in it."""
+    """Real time, in the tester too: awaited libraries run in real time."""
     return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 

@@ -1,12 +1,14 @@
-"""Emits, acks and fails of threads that are not the main one: the main thread makes them, in order.
+"""Emits, acks and fails of threads other than the main thread; the main thread makes the calls, in
+order.
 
-The fast way of an emit does not ask which thread it is in as long as there is one. The first thread
-of user code makes its process watch out (`share`): from then on each emit and fail asks. An ack is
-only noted, in whichever thread; before it counts, what its thread has emitted before it is emitted.
+While a process has a single thread, the fast path of an emit skips the check of its thread. The
+first thread of user code makes the process cautious (`share`): each later emit and fail checks its
+thread. An ack is queued from any thread, and counts after the earlier emits of its thread.
 
-A thread of user code is seen when it starts, from before user code is loaded (`watch_starts`); when
-a component is made, if it runs by then (`watch_threads`); and one that C code has started by its
-first call that is not an emit of the fast way, or that fills a message (`is_elsewhere`).
+Three events reveal a thread of user code: its start, from before user code is loaded
+(`watch_starts`); the creation of a component, for a thread already running (`watch_threads`); and,
+for a thread started by C code, its first call outside of the fast path of emits or with a full
+message (`is_elsewhere`).
 """
 
 import _thread
@@ -20,19 +22,20 @@ from heron_frontends.adapters.thread_calls import ThreadCalls
 
 Call = Callable[[], Any]
 OUR_PACKAGES = ("heron_instance.", "heron_io.", "heron_spark.", "heron_tester.", "heron_core.")
-"""Threads that run functions of these emit nothing."""
+"""Packages whose threads never emit."""
 
 
 class ForeignCalls:
-    """What other threads leave for the main thread of one component."""
+    """Calls of other threads, queued for the main thread of one component."""
 
     def __init__(
         self, call_soon: Callable[[Call], None], failed: Callable[[str, str], None], refusal: str
     ) -> None:
-        """`call_soon` and `failed` as for ThreadCalls; `refusal`: why a thread may not emit at all,
-        and the cure; empty if it may."""
+        """`call_soon` and `failed` as for ThreadCalls; `refusal`: why a thread may not emit, with
+        the remedy, or empty.
+        """
         self.this_thread = threading.get_ident
-        """The number of the thread that asks."""
+        """Number of the calling thread."""
         main_thread = threading.main_thread().ident
         self._main_thread = main_thread if _stands_for_main() else self.this_thread()
         self._call_soon = call_soon
@@ -41,7 +44,7 @@ class ForeignCalls:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether this thread is another one than the main thread."""
+        """Whether the calling thread is not the main thread."""
         return self.this_thread() != self._main_thread and not _stands_for_main()
 
     @property
@@ -60,19 +63,21 @@ class ForeignCalls:
         self._calls.post(call)
 
     def ask(self, call: Call) -> Any:
-        """What a call returns or raises, once the main thread has made it."""
+        """Have the main thread make a call; returns or raises its outcome."""
         self.check()
         return self._calls.ask(call)
 
     def make_now(self) -> bool:
-        """In the main thread: make all that wait; False in the middle of one."""
+        """In the main thread: make all waiting calls; False during another call."""
         if self._calls.is_making:
             return False
         self._calls.make_now()
         return True
 
     def _refuse(self) -> NoReturn:
-        """A pool keeps what its work raises to itself, so the topology ends by it as well."""
+        """Stop the topology by a call too, because a thread pool keeps exceptions of its work to
+        itself.
+        """
         self._call_soon(self._stop)
         raise ComponentError(self.refusal)
 
@@ -81,10 +86,10 @@ class ForeignCalls:
 
 
 class Shareable(Protocol):
-    """Something that several threads may call from now on."""
+    """Object that several threads may call from now on."""
 
     def share(self) -> None:
-        """Watch out for other threads."""
+        """Check the thread of each call from now on."""
 
 
 _shareables: "WeakSet[Shareable]" = WeakSet()
@@ -93,16 +98,17 @@ _start_raw = _thread.start_new_thread
 
 
 def watch_starts() -> None:
-    """See each thread that user code starts from here on; before user code is loaded."""
+    """Notice each thread that user code starts; call before user code is loaded."""
     if threading.Thread.start is _start:
         threading.Thread.start = _started  # type: ignore[assignment,method-assign]
-        # `threading` has the name of its own; this one is for whoever goes without it.
+        # `threading` keeps its own reference; the patch catches code that starts raw threads.
         _thread.start_new_thread = _started_raw
 
 
 def watch_threads(shared: Shareable) -> None:
-    """Let it know of threads of user code in this process: now if there are any, for the import of
-    a module may have started them, and else when the first one starts."""
+    """Notify `shared` of threads of user code in the process: immediately if any run, since an
+    import may have started threads, and otherwise at the first start.
+    """
     watch_starts()
     _shareables.add(shared)
     if _raw_threads or not all(map(_is_ours, threading.enumerate())):
@@ -110,7 +116,7 @@ def watch_threads(shared: Shareable) -> None:
 
 
 _raw_threads: list[Any] = []
-"""What threads run that were started without `threading`, which lists only its own."""
+"""Functions of threads started without `threading`, whose list lacks them."""
 
 
 def _started(thread: threading.Thread) -> None:
@@ -137,8 +143,9 @@ def _share_all() -> None:
 
 
 def _is_ours(thread: threading.Thread) -> bool:
-    """Whether it runs a function of the engine's, is the process's first thread, or says that it
-    is the main thread's; or belongs to none of these, but was met in passing (a dummy)."""
+    """Whether the thread runs a function of the engine, is the first thread of the process, or
+    stands in for the main thread. A dummy thread counts as the engine's too: its origin is unknown.
+    """
     if _is_main_threads(thread) or thread is threading.main_thread():
         return True
     if isinstance(thread, threading._DummyThread):

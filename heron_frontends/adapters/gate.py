@@ -1,7 +1,7 @@
-"""Holds a coroutine up between two of its steps, whatever it awaits.
+"""Blocks a coroutine between two steps, independently of the awaited object.
 
-A spout's `next_tuple` must not go on while a hook of it is run to its end: it would emit where the
-topology is paused, or between two halves of an `ack`.
+A spout's `next_tuple` must pause while a hook of the spout runs to its end; otherwise the spout
+would emit in a paused topology, or between two halves of an `ack`.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ class CoroutineGate:
         self._waiting: list[asyncio.Future[None]] = []
 
     def open(self) -> None:
-        """Those that wait go on when the event loop runs."""
+        """Open the gate; blocked coroutines continue when the event loop runs."""
         self.is_closed = False
         waiting, self._waiting = self._waiting, []
         for each in waiting:
@@ -25,7 +25,7 @@ class CoroutineGate:
                 each.set_result(None)
 
     async def passed(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine, which takes each of its steps when the gate is open."""
+        """Run a coroutine whose steps all wait for the open gate."""
         return await _Steps(self, coroutine)
 
     def wait(self) -> asyncio.Future[None]:

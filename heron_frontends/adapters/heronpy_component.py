@@ -1,8 +1,8 @@
 """Adapters of components that are written for heronpy's API, and of plain classes.
 
-The user's object is left as it is, so its hooks are looked up in it at each call: user code may
-replace a method at run time. Only `next_tuple`, `process` and `ack` are called for each tuple, and
-of these the engine takes the user's own bound method.
+The adapter leaves the user's object unchanged and looks up its hooks at each call, because user
+code may replace a method at run time. Only `next_tuple`, `process` and `ack` are called for each
+tuple; for these the engine takes the user's own bound method.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,14 +29,16 @@ Method = Callable[..., Any]
 
 
 class HeronpyComponent(ComponentDefaults):
-    """What both kinds have in common; a method that the user's object lacks does nothing."""
+    """Base of spout and bolt adapters; a hook that the user's object lacks has no effect."""
 
     is_spout: bool
     bound: tuple[str, ...]
-    """Which of the bindings the user's object may have as attributes of its own."""
+    """Names of the bindings that the user's object may have as its own attributes."""
 
     def __init__(self, user: Any, takes_delegate: bool, spec: ComponentSpec | None = None) -> None:
-        """`takes_delegate`: its class has the delegate, and leads its emit there by itself."""
+        """`takes_delegate`: the class of the user's object has the delegate and forwards emits to
+        it.
+        """
         self._name = type(user).__name__ if spec is None else spec.name
         self._inputs = () if spec is None else spec.inputs
         self.state: Any = None
@@ -66,12 +68,12 @@ class HeronpyComponent(ComponentDefaults):
         run_returned(self, self._hook(name)(*arguments))
 
     def _ours(self, name: str) -> Method:
-        """A method of one of our bolts; a user's of the same name means something else."""
+        """A method of the project's bolts; a user's method of equal name has another meaning."""
         module = getattr(getattr(type(self.users_object), name, None), "__module__", "")
         return self._hook(name) if module.startswith(PACKAGES) else _nothing
 
     def init_state(self, state: Any) -> None:
-        """The states that its class declares, then that of a StatefulComponent."""
+        """Provide the states declared by the class, then the state of a StatefulComponent."""
         self.state = state
         provide(self.users_object, state, self._name)
         self._call("init_state", state)
@@ -81,7 +83,7 @@ class HeronpyComponent(ComponentDefaults):
         self._call("initialize", config, context)
 
     def is_idle(self) -> bool:
-        """A component that works on in threads or a child process says it."""
+        """Whether a component with threads or a child process is idle, by its own `is_idle`."""
         asked = getattr(self.users_object, "is_idle", None)
         return bool(asked()) if callable(asked) else True
 
@@ -106,7 +108,9 @@ class HeronpyComponent(ComponentDefaults):
         self._call("pre_restore", checkpoint_id)
 
     def close(self) -> None:
-        """heronpy has it for spouts, here bolts may have it as well."""
+        """Call the user's `close`; heronpy defines `close` for spouts only, here bolts may define
+        `close` too.
+        """
         if self.coroutines is None:
             self._call("close")
             return
@@ -188,7 +192,7 @@ class HeronpyBolt(ShapedBolt, HeronpyComponent, BoltDefaults):
 
     @property
     def retains_until_finish(self) -> bool:  # type: ignore[override]
-        """Whether its class says by itself when it is idle, or has an on_finish of its own."""
+        """Whether the class defines `is_idle`, or overrides `on_finish`."""
         user = self.users_object
         if callable(getattr(user, "is_idle", None)):
             return True
@@ -221,7 +225,7 @@ class HeronpyBolt(ShapedBolt, HeronpyComponent, BoltDefaults):
         self._call("on_finish")
 
     def tuple_loop(self) -> TupleLoop:
-        """A loop that does no more than this component needs."""
+        """The shortest loop that this component's acks, anchors and shape allow."""
         user = self.users_object
         auto_ack = bool(getattr(user, "auto_ack", False))
         auto_anchor = bool(getattr(user, "auto_anchor", False))
@@ -246,7 +250,7 @@ class HeronpyBolt(ShapedBolt, HeronpyComponent, BoltDefaults):
 
 
 def _refusing(process: Method) -> Method:
-    """`process` of a bolt that takes batches: TypeError for rows that are none."""
+    """`process` of a bolt for batches; TypeError for rows that do not fit the batch."""
 
     def run(tup: Any) -> Any:
         if isinstance(tup.values, Misfit):
@@ -262,7 +266,7 @@ def _fields_of(tup: Any) -> Sequence[str]:
 
 
 def _acked_at_end(user: Any, process: Method) -> Method:
-    """`process` of a bolt that yields: its tuple is acked at the end, unless it has settled it."""
+    """`process` of a bolt that yields; a tuple not yet acked or failed is acked at the end."""
     settled: list[Any] = []
     ack = user.ack
 

@@ -1,7 +1,7 @@
-"""`next_tuple` of a spout that yields, or is a coroutine: one step at each call of the engine's.
+"""Stepwise `next_tuple` of generator and coroutine spouts: the engine makes a step per call.
 
-A generator goes on to its next `yield`; a coroutine goes on as far as it can, so what it awaits
-holds up no ack. When it has ended, the next call begins it again.
+A generator runs to its next `yield`; a coroutine runs until its next wait, so an awaited result
+delays no ack. After the end, the next call starts anew.
 """
 
 from collections.abc import Callable
@@ -25,12 +25,12 @@ class ShapedSpout:
     _is_async = _yields = False
 
     def find_shape(self) -> None:
-        """As it is before anybody puts something around it."""
+        """Find the shape of `next_tuple` before any wrapper hides the user's function."""
         method = getattr(self.users_object, "next_tuple", None)
         self._is_async, self._yields = is_async(method), yields(method)
 
     def stepping(self) -> Callable[[], None] | None:
-        """What the engine calls in place of `next_tuple`; None if that is a function."""
+        """Replacement of `next_tuple` for the engine; None if `next_tuple` is a function."""
         next_tuple = self.users_object.next_tuple
         if self._is_async:
             assert self.coroutines is not None
@@ -58,7 +58,7 @@ class Yields:
         self._generator: Any = None
 
     def step(self) -> None:
-        """Emit what it yields next."""
+        """Emit the next yielded value."""
         if self._generator is None:
             self._generator = iter(self._next_tuple())
         try:
@@ -89,7 +89,9 @@ class AsyncSteps:
         self._task: Any = None
 
     def step(self) -> None:
-        """Go on, and emit what it yields; what it raises is raised."""
+        """Resume the coroutine and emit its yielded values; an exception of the coroutine is
+        raised.
+        """
         if self._task is None:
             begun = self._coroutines.gate.passed(self._begun())
             self._task = self._coroutines.task(begun, copy_context(), None)

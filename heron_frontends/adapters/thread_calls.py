@@ -1,4 +1,4 @@
-"""Calls that other threads leave for the main thread, in order."""
+"""Calls of other threads, queued in order for the main thread."""
 
 import threading
 import traceback
@@ -9,16 +9,17 @@ from typing import Any
 Call = Callable[[], Any]
 
 CALLS_AHEAD_MAX = 10_000
-"""Calls that may wait for the main thread: some tenths of a second of its work."""
+"""Maximum of queued calls: some tenths of a second of the main thread's work."""
 WAIT_SECS = 0.1
-"""How long a thread that is further ahead waits before each further call. It must not wait for
-ever: the main thread may be waiting for that very thread, inside of user code."""
+"""Delay of each further call of a thread beyond the maximum. The delay ends, because the main
+thread may itself wait for the caller, inside user code.
+"""
 ANSWER_SECS_MAX = 10.0
 """How long a thread waits for the task ids of an emit, for the same reason."""
 
 
 class ThreadCalls:
-    """Takes calls from any thread; the main thread makes them soon, one after the other."""
+    """Accepts calls from any thread; the main thread makes the calls soon, in order."""
 
     def __init__(
         self,
@@ -52,9 +53,9 @@ class ThreadCalls:
             self._call_soon(self.make_now)
 
     def ask(self, call: Call) -> Any:
-        """What a call returns or raises, once the main thread has made it.
+        """Have the main thread make a call; returns or raises its outcome.
 
-        TimeoutError if it does not: the main thread is in user code that does not return.
+        TimeoutError if the main thread stays in user code.
         """
         answers: deque[tuple[Any, BaseException | None]] = deque()
         answered = threading.Event()
@@ -78,8 +79,9 @@ class ThreadCalls:
         return value
 
     def make_now(self) -> None:
-        """In the main thread: make all calls that wait, those that they leave among them; nothing
-        in the middle of one."""
+        """In the main thread: make all queued calls, including calls queued meanwhile; without
+        effect during another call.
+        """
         if self.is_making:
             return
         # First of all: a call that is left from here on, and not made below, asks again.
@@ -94,7 +96,8 @@ class ThreadCalls:
     def _make_all(self) -> None:
         while self._waiting:
             try:
-                # Taken out when it is made: until then it is pending, and its bolt is not idle.
+                # Removed only after the call: until then the call is pending, and its bolt is not
+                # idle.
                 self._waiting[0]()
             except Exception:
                 self._failed("a call of another thread raised", traceback.format_exc())

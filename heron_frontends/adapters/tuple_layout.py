@@ -1,7 +1,7 @@
-"""What the engine keeps in a tuple, whatever class user code sees it as.
+"""Layout of a tuple for the engine, under any class that user code sees.
 
-An adapter may have tuples of a class of its own (`EngineBolt.tuple_class`, heron_core.component):
-a class that is made from an iterable of these items, in this order. What the engine asks of it are
+An adapter may have a tuple class of its own (`EngineBolt.tuple_class`, heron_core.component),
+constructed from an iterable of these items in this order. The engine reads the attributes
 `tuple_key`, `component`, `stream`, `creation_time` and `roots`.
 """
 
@@ -11,7 +11,7 @@ from heron_core.native import roots_item
 
 
 class FromItems(tuple[Any, ...]):
-    """First base of a namedtuple that is made from one iterable, as `tuple` is.
+    """First base of a namedtuple constructed from one iterable, like `tuple`.
 
     No Python code runs then: a namedtuple's own constructor takes twice the time, and so does
     calling `tuple.__new__` with the class.
@@ -28,7 +28,7 @@ class Items(NamedTuple):
     """The items of a tuple."""
 
     tuple_key: int
-    """A number that no other tuple of this process has; 0 when nobody tracks the tuple."""
+    """A number unique in the process; 0 for an untracked tuple."""
     component: str
     stream: str
     task: int | None
@@ -36,12 +36,13 @@ class Items(NamedTuple):
     creation_time: float
     """When its batch arrived, in seconds on the instance's clock."""
     roots: list[int] | None
-    """[root, ack value] for each root in turn; emptied when the tuple is acked or failed. Tuples
-    that share an edge share it (heron_instance.input.anchors)."""
+    """[root, ack value] for each root in turn; emptied by the ack or fail of the tuple. Tuples of
+    one edge share the list (heron_instance.input.anchors).
+    """
 
 
 class TupleLayout(FromItems, Items):
-    """A tuple with these items, made from an iterable of them."""
+    """A tuple of these items, constructed from an iterable."""
 
     __slots__ = ()
 

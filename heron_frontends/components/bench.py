@@ -1,4 +1,5 @@
-"""What `heronpy bench` runs: messages through stages (Gearpump's SOL), and a paced, acked stream.
+"""Components of `heronpy bench`: messages through stages (Gearpump's SOL), and a paced, acked
+stream.
 
 Config keys begin with `heronpy.bench.`; the command sets them.
 """
@@ -19,24 +20,24 @@ if TYPE_CHECKING:
 BYTES = "heronpy.bench.bytes"
 """Of a message."""
 NOTES = "heronpy.bench.notes"
-"""A file with a double for each task: when the newest tuple that it has processed was emitted."""
+"""Path of a file with a double for each task: emit time of the newest processed tuple."""
 RATE = "heronpy.bench.rate"
 """Tuples a second of the paced spout."""
 MESSAGES = 100
 """Different ones, as Gearpump's producer has."""
 DOUBLE_BYTES = 8
 LATE_SECS_MAX = 0.01
-"""What was due longer ago, while nothing could be emitted, is not caught up with."""
+"""Backlog limit: tuples due earlier, while emits were impossible, are skipped."""
 
 
 def notes(path: str) -> "memoryview[float]":
-    """The file as doubles, shared with all who have it."""
+    """The file as doubles, shared by all processes that map the file."""
     with open(path, "r+b") as file:
         return memoryview(mmap.mmap(file.fileno(), 0)).cast("d")
 
 
 class Producer(Spout):
-    """Emits one of a hundred random texts, as fast as it may; a failed one is not repeated."""
+    """Emits one of a hundred random texts at full speed; failed tuples are not replayed."""
 
     outputs = ["message"]
 
@@ -74,7 +75,7 @@ class Last(Bolt):
 
 
 class Paced(Spout):
-    """Emits a tuple when it is due, and again when it fails."""
+    """Emits a tuple when due, and replays failed tuples."""
 
     outputs = ["emitted_at"]
 
@@ -87,7 +88,7 @@ class Paced(Spout):
         self._failed: deque[float] = deque()
 
     def next_tuple(self) -> None:
-        """One tuple, if it is time."""
+        """Emit one tuple if due."""
         now = time.monotonic()
         if self._failed:
             self._failed.popleft()
@@ -98,16 +99,16 @@ class Paced(Spout):
         self.emit([now], tup_id=now)
 
     def ack(self, tup_id: Any) -> None:
-        """All that came of one is processed."""
+        """Note a complete tuple tree."""
         self._notes[self._slot] = max(self._notes[self._slot], tup_id)
 
     def fail(self, tup_id: Any) -> None:
-        """One was lost."""
+        """Replay a failed tuple."""
         self._failed.append(tup_id)
 
 
 class Noting(Bolt):
-    """Notes which tuple it has processed last."""
+    """Notes the emit time of the last processed tuple."""
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Open the notes."""

@@ -2,8 +2,8 @@
 
 Sources: Storm's storm-client (org.apache.storm.testing), flux-wrappers, storm-starter, storm-perf,
 and the examples of Heron's ECO. The packages of Storm before 1.0 (backtype.storm, storm.starter)
-and of Heron before Apache (com.twitter.heron) name the same classes. Anything else runs in a JVM
-(heron_frontends.jvm) where the topology has a class path, and is refused where it has none.
+and of Heron before Apache (com.twitter.heron) name the same classes. Other classes run in a JVM
+(heron_frontends.jvm) if the topology has a class path, and are refused otherwise.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,12 +29,13 @@ _VALUES = {
     "org.apache.storm.topology.base.BaseWindowedBolt$Duration": "WindowDuration",
     "org.apache.heron.api.bolt.BaseWindowedBolt$Count": "WindowCount",
 }
-"""Java class of plain values -> the Python class that stands for it"""
+"""Java class of plain values -> equivalent Python class"""
 _GROUPINGS = {"org.apache.storm.testing.NGrouping": "NGrouping"}
 
 Settings = Callable[[Sequence[Any]], dict[str, Any]]
-"""From a constructor's arguments to a component's config; ValueError for arguments that it does
-not take, with what it takes."""
+"""From a constructor's arguments to a component's config; ValueError names the accepted arguments
+if others are given.
+"""
 
 LIBRARY = "heron_frontends.components."
 _STORM = "org.apache.storm."
@@ -59,7 +60,7 @@ _SENTENCES = (
 
 @dataclass(frozen=True, slots=True)
 class Equivalent:
-    """A class of heronpy_compat.components and what it needs to behave as the Java class."""
+    """A class of heronpy_compat.components, with the settings for the Java class's behaviour."""
 
     class_name: str
     is_spout: bool = False
@@ -121,8 +122,9 @@ _OURS: Mapping[str, str] = {
     f"{_HERON}spouts.kafka.": _KAFKA_SPOUT,
     f"{_HERON}streamlet.": "streamlets (docs/GUIDE.md, Streamlets)",
 }
-"""Beginning of a Java class, without org.apache.storm -> what does the same here, in a class and
-with a configuration of its own; the first that fits."""
+"""Prefix of a Java class, without org.apache.storm -> replacement here, with a class and a
+configuration of its own; the first match counts.
+"""
 _EQUIVALENTS: Mapping[str, Equivalent] = {
     "testing.TestWordSpout": Equivalent("RandomWords", True, settings=_is_distributed),
     "testing.TestWordCounter": Equivalent("CountWords"),
@@ -142,7 +144,7 @@ _EQUIVALENTS: Mapping[str, Equivalent] = {
     "perf.bolt.CountBolt": Equivalent("CountWords"),
     "perf.bolt.DevNullBolt": Equivalent("Discard"),
 }
-"""Java class below org.apache.storm -> what stands for it"""
+"""Java class below org.apache.storm -> equivalent class"""
 
 _SHELLS = {
     "flux.wrappers.bolts.FluxShellBolt": False,
@@ -154,7 +156,7 @@ _SHELLS = {
 
 
 def ours() -> tuple[str, ...]:
-    """What does here the work of Java classes that cannot run: each with its page and heading."""
+    """Replacements of Java classes that cannot run here: each with its page and heading."""
     return tuple(_OURS.values())
 
 
@@ -183,18 +185,18 @@ def is_known(name: str) -> bool:
 
 
 def is_shell(name: str) -> bool:
-    """Whether it is one of Storm's classes that run a program and talk to it."""
+    """Whether `name` is one of Storm's classes for a program over pipes."""
     return canonical_name(name).removeprefix(_STORM) in _SHELLS
 
 
 def value_class(name: str) -> str | None:
-    """The Python class that stands for a Java class of plain values, None if there is none."""
+    """Python class for a Java class of plain values, or None."""
     found = _VALUES.get(canonical_name(name))
     return found and LIBRARY + found
 
 
 def grouping_class(name: str) -> str:
-    """The Python class that stands for a custom grouping of Storm's; any other name as it is."""
+    """Python class for a custom grouping of Storm's; other names are returned unchanged."""
     found = _GROUPINGS.get(canonical_name(name))
     return LIBRARY + found if found else name
 
@@ -204,7 +206,7 @@ _drawing: list[bool] = []
 
 @contextmanager
 def for_drawing() -> Iterator[None]:
-    """While open, a class that cannot run here is taken as it is: a picture needs its name."""
+    """Accept classes that cannot run here while open: a picture needs only the name."""
     _drawing.append(True)
     try:
         yield
@@ -227,8 +229,8 @@ def resolve(
 ) -> tuple[str, dict[str, Any], list[StreamSpec] | None]:
     """Class path, component config and outputs of what stands for a Java component.
 
-    The outputs are None if the Python class declares them itself, or nobody does (a shell without
-    output fields). TopologyError names `component` for a class without an equivalent, for arguments
+    The outputs are None if the Python class declares its outputs, or if a shell component lacks
+    output fields. TopologyError names `component` for a class without an equivalent, for arguments
     that do not fit, and for a bolt in place of a spout.
     """
     short = canonical_name(full_class_name).removeprefix(_STORM)
@@ -247,7 +249,7 @@ def resolve(
 
 
 def unknown(full_class_name: str) -> str:
-    """What to do about a Java class that has no equivalent."""
+    """Advice for a Java class without an equivalent."""
     simple = full_class_name.rpartition(".")[2]
     same = [known for known in (*_EQUIVALENTS, *_SHELLS) if known.rpartition(".")[2] == simple]
     hint = f" (did you mean {_STORM}{same[0]}?)" if same else ""

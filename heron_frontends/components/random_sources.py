@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 INTERVAL_MS = "library.random.interval.ms"
 """Config key: the time between two tuples of an instance; 0 for as fast as possible."""
 COUNT = "library.random.count"
-"""Config key: tuples of an instance until it finishes; without it, it never does."""
+"""Config key: number of tuples per instance before the spout finishes; absent: endless."""
 
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
 class _RandomSource(Spout):
-    """Emits `values()` at a steady pace; failed tuples are not repeated, as nothing is known of
-    them any more (nor do Storm's test spouts)."""
+    """Emits `values()` at a steady pace; failed tuples are not replayed, because the spout keeps no
+    values (nor do Storm's test spouts).
+    """
 
     interval_ms: float = 100
     count: int | None = None
@@ -37,7 +38,7 @@ class _RandomSource(Spout):
         self._emitted = 0
 
     def next_tuple(self) -> None:
-        """Emit one tuple if it is due: spouts must not wait."""
+        """Emit one tuple if due: spouts must not wait."""
         now = time.monotonic()
         if now < self._due:
             return
@@ -54,7 +55,7 @@ class _RandomSource(Spout):
 
 
 class RandomWords(_RandomSource):
-    """One of `words` after the other, by chance (Storm: TestWordSpout, RandomSentenceSpout)."""
+    """Emits random elements of `words` (Storm: TestWordSpout, RandomSentenceSpout)."""
 
     outputs = ["word"]
     words: Sequence[str] = ("nathan", "mike", "jackson", "golda", "bertels")

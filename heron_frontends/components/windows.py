@@ -14,7 +14,7 @@ _UNITS_MS = {
     "HOURS": 3_600_000,
     "DAYS": 86_400_000,
 }
-"""Constants of Java's TimeUnit, which a file gives by name -> milliseconds in one."""
+"""Names of Java's TimeUnit constants -> milliseconds per unit."""
 
 
 def _whole(value: object, least: int) -> int:

@@ -1,4 +1,4 @@
-"""The steps of a word count, and other counts."""
+"""Components of a word count, and further counters."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ class SplitWords(_Step):
 
 
 class CountWords(_Step):
-    """How often the first field had this value so far, in this instance: group by the field."""
+    """Counts the values of the first field per instance; group by the field."""
 
     outputs = ["word", "count"]
 
@@ -43,19 +43,19 @@ class CountWords(_Step):
 
 
 class CountTuples(_Step):
-    """How many tuples came so far, whatever is in them (Storm: TestGlobalCount)."""
+    """Counts tuples, whatever their values (Storm: TestGlobalCount)."""
 
     outputs = ["global-count"]
     _count = 0
 
     def process(self, tup: Any) -> None:
-        """The number of this tuple."""
+        """Emit the number of the tuple."""
         self._count += 1
         self.emit([self._count])
 
 
 class TotalOfCounts(_Step):
-    """The sum of every word's latest count; reads what CountWords emits.
+    """Sums the latest counts of all words; reads CountWords.
 
     Storm: TestAggregatesCounter.
     """
@@ -68,7 +68,7 @@ class TotalOfCounts(_Step):
         self._total = 0
 
     def process(self, tup: Any) -> None:
-        """The sum after this count."""
+        """Emit the new sum."""
         word, count = tup.values[:2]
         self._total += count - self._latest.get(word, 0)
         self._latest[word] = count

@@ -1,10 +1,10 @@
 """Topologies in YAML, as Storm's Flux defines them, with Python classes as components.
 
-Differences to Flux, each of which is an error with file and line rather than a surprise: an unknown
-key, a ${name} without a value, an id that is used twice, a reference to what is declared later,
-workerHooks, a factory for a spout or bolt, nested includes. The outputs of a component are what its
-class declares. `numTasks` is the number of instances, as there are no executors apart from tasks.
-Beyond Flux there are the grouping type PARTIAL_KEY (with args) and `$${name}` for the text ${name}.
+Differences to Flux, each an error with file and line: an unknown key, a ${name} without a value, a
+duplicate id, a reference to a later declaration, workerHooks, a factory for a spout or bolt, nested
+includes. A component has the outputs declared by its class. `numTasks` is the number of instances,
+because executors and tasks coincide. Extensions to Flux: the grouping type PARTIAL_KEY (with args)
+and `$${name}` for the text ${name}.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -33,7 +33,9 @@ _CORE_POINTS = 100
 
 
 def topology(definition: TopologyDefinition, name: str) -> TopologySpec:
-    """The topology called `name`; TopologyError with file and line for what is wrong in it."""
+    """The topology called `name`; TopologyError with file and line for a fault in the
+    definition.
+    """
     object_definitions.check_references(definition.components)
     config = plain_config(definition.config)
     components = {
@@ -92,7 +94,9 @@ def _wrong(definition: TopologyDefinition, name: str, problem: str) -> HeronErro
 
 
 def _outputs_read(name: str, definition: TopologyDefinition) -> tuple[StreamSpec, ...]:
-    """What others read of a component that is only drawn: Java says it in code."""
+    """Streams of a component as read by other components, for drawing: Java declares outputs in
+    code.
+    """
     fields: dict[str, dict[str, None]] = {}
     for stream in definition.streams:
         if stream.source == name:

@@ -16,15 +16,16 @@ from heron_frontends.flux.mapping_reader import MappingReader
 
 RESOURCE_MAP = "topology.component.resourcemap"
 _MAPS = {"ram": RAM_MAP, "cpu": CPU_MAP, "disk": DISK_MAP}
-"""What an entry may say of its component, and the packing's map for it."""
+"""Resource keys of an entry, each with its map in the packing configuration."""
 _KEYS = ("id", *_MAPS)
 
 
 def with_packing_maps(
     config: Mapping[str, Any], given: Mapping[str, Located], names: Collection[str]
 ) -> dict[str, Any]:
-    """`config` with the packing's maps in place of ECO's list; `given` is the same config with its
-    lines, `names` are those of the components. TopologyError with the line of a wrong entry."""
+    """`config` with the packing's maps in place of ECO's list. `given` is the config with its
+    lines, `names` are the component names. TopologyError with the line of a wrong entry.
+    """
     if RESOURCE_MAP not in config:
         return dict(config)
     amounts: dict[str, dict[str, str]] = {key: {} for key in _MAPS.values()}
@@ -59,7 +60,9 @@ def _component(reader: MappingReader, names: Collection[str], named: set[str]) -
 
 
 def _amount(reader: MappingReader, word: str) -> str:
-    """As the packing's map has it. A size needs its unit, as in ECO: 256 would be bytes."""
+    """An amount in the form of the packing's map. A size needs its unit, as in ECO: 256 would be
+    bytes.
+    """
     text = reader.text(word) or ""
     if word == "cpu":
         return f"{reader.number(word) or 0:g}"

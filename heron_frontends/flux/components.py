@@ -21,7 +21,7 @@ from heron_frontends.jvm import frontend
 
 _DECLARES = "declare_output_fields"
 _HOOK = {True: "next_tuple", False: "process"}
-"""Whether it is a spout -> the method that makes it one"""
+"""Whether the component is a spout -> method that every class of the kind defines"""
 
 
 def component(
@@ -30,10 +30,10 @@ def component(
     java_components: object_definitions.Components,
     topology_config: Mapping[str, Any],
 ) -> ComponentSpec:
-    """The component without its inputs, its class loaded and checked; TopologyError if it fails.
+    """A component without its inputs, with the class loaded and checked; TopologyError on failure.
 
-    One that a JVM runs is checked, and gets its outputs, when all are known (jvm.frontend);
-    `java_components` are what it refers to, by their Java names.
+    A JVM component is checked, and receives its outputs, once all components are known
+    (jvm.frontend); `java_components` are its referenced components, by Java names.
     """
     definition = vertex.object
     outputs: list[StreamSpec] | None
@@ -80,7 +80,7 @@ def _python(
     definition: ObjectDefinition,
     components: object_definitions.Components,
 ) -> dict[str, Any]:
-    """The config of a component that is a Python class; `definition` has its name."""
+    """Config of a component with a Python class; `definition` has its name."""
     loaded = signature_check.loaded_class(definition)
     if not callable(getattr(loaded, _HOOK[vertex.is_spout], None)):
         kind, other = ("spout", "bolts") if vertex.is_spout else ("bolt", "spouts")
@@ -134,7 +134,7 @@ def _called(definition: ObjectDefinition, class_path: str) -> ObjectDefinition:
 
 
 def declared_outputs(definition: ObjectDefinition, loaded: type) -> list[StreamSpec]:
-    """The output streams that a class declares: `outputs`, or what declare_output_fields() returns.
+    """Output streams declared by a class: `outputs`, or the result of declare_output_fields().
 
     Either is a list of field names (of the default stream) and Streams, of any API; the method,
     which must not need an instance, may return {stream: fields} as well.

@@ -1,4 +1,4 @@
-"""What a Flux file defines, as values (Storm: org.apache.storm.flux.model)."""
+"""Definitions of a Flux file as values (Storm: org.apache.storm.flux.model)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """An attribute or setter of an object, and what it is set to."""
+    """An attribute or setter of an object, with its new value."""
 
     position: FilePosition
     name: str
@@ -50,7 +50,7 @@ class ObjectDefinition:
     id: str
     class_name: str
     arguments: tuple[Argument, ...] = ()
-    """Of the constructor, or of `factory` if there is one."""
+    """Arguments of the constructor, or of `factory` if given."""
     factory: str | None = None
     properties: tuple[Property, ...] = ()
     methods: tuple[ConfigMethod, ...] = ()
@@ -85,7 +85,7 @@ class VertexDefinition:
 
     @property
     def position(self) -> FilePosition:
-        """Where it is defined."""
+        """Position of the definition."""
         return self.object.position
 
     @property
@@ -96,7 +96,7 @@ class VertexDefinition:
 
 @dataclass(frozen=True, slots=True)
 class StreamDefinition:
-    """One connection: which bolt reads which stream of which component, and how it is grouped."""
+    """One connection: the reading bolt, the stream read, and the grouping."""
 
     position: FilePosition
     source: str
@@ -127,7 +127,7 @@ class IncludeDefinition:
 
 @dataclass(slots=True)
 class TopologyDefinition:
-    """Everything that a file defines, and its includes once they are merged in."""
+    """Definitions of a file, including the definitions of merged includes."""
 
     position: FilePosition
     name: str | None = None

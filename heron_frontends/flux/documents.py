@@ -1,4 +1,4 @@
-"""YAML as plain values that know the line they stand in, for errors that lead to it."""
+"""YAML as plain values with file and line, for precise errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,19 +28,21 @@ class FilePosition:
         return f"{display_path(self.file)}:{self.line}"
 
     def wrong(self, message: str) -> TopologyError:
-        """An error that leads here."""
+        """A TopologyError that starts with the position."""
         return TopologyError(f"{self}: {message}")
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A scalar, a list of Located or a dict of Located, and its place; an entry's is its key's."""
+    """A scalar, a list of Located or a dict of Located, with its position; an entry has its
+    key's.
+    """
 
     value: Any
     position: FilePosition
 
     def plain(self) -> Any:
-        """The value without places, as YAML libraries give it."""
+        """The value without positions, as YAML libraries return it."""
         if isinstance(self.value, list):
             return [each.plain() for each in self.value]
         if isinstance(self.value, dict):
@@ -49,7 +51,7 @@ class Located:
 
 
 def parse(text: str, file: str, undefined: list[Undefined]) -> Located:
-    """The one document in `text`; TopologyError with file and line for whatever is wrong in it."""
+    """Parse the one document in `text`; TopologyError with file and line for every fault."""
     loader = yaml.SafeLoader(text)
     try:
         node = loader.get_single_node()
@@ -82,11 +84,11 @@ class _DocumentReader:
     file: str
     undefined: list[Undefined]
     open_nodes: set[int] = field(default_factory=set)
-    """Those that enclose the one being read."""
+    """Nodes that enclose the current node."""
     values: int = 0
 
     def located(self, node: yaml.Node, position: FilePosition | None = None) -> Located:
-        """The node's value; its place is where it starts, unless given."""
+        """Value of a node; its position is the start of the node, unless given."""
         own = FilePosition(self.file, node.start_mark.line + 1)
         self.values += 1
         if self.values > VALUES_MAX:
@@ -134,7 +136,7 @@ class _DocumentReader:
         return {**merged, **own}
 
     def _merged(self, node: yaml.Node, position: FilePosition) -> Mapping[Any, Located]:
-        """What `<<` brings: a mapping, or several of which the first wins."""
+        """Entries merged by `<<`: a mapping, or several mappings of which the first wins."""
         located = self.located(node)
         parts = located.value if isinstance(located.value, list) else [located]
         merged: dict[Any, Located] = {}

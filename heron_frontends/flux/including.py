@@ -1,9 +1,9 @@
-"""Reads a Flux file and the files that it includes, as one definition.
+"""Reads a Flux file and its includes as one definition.
 
-As in Flux: `override: true` puts what the included file defines in place of what is there already,
-otherwise what is there stays; streams are added; included files do not include others. Their paths
-are relative to the including file; a `resource` is looked for on the search paths as well, and in
-the folders above, up to the working directory.
+As in Flux, `override: true` replaces existing definitions by the included file's; by default
+existing definitions stay. Streams are added. Included files cannot include further files. Paths are
+relative to the including file; a `resource` is also searched for on the search paths, and in the
+parent folders up to the working directory.
 """
 
 import os
@@ -27,7 +27,7 @@ class FluxReading:
 
 
 def complete_definition(file: str, reading: FluxReading) -> TopologyDefinition:
-    """All that `file` and its includes define; TopologyError or UsageError in one line."""
+    """Definitions of `file` and its includes; TopologyError or UsageError in one line."""
     found = _definition(file, reading, included=False)
     for include in found.includes:
         path = _path(include, reading)

@@ -27,10 +27,10 @@ def load_flux(
 ) -> TopologySpec:
     """The topology that the Flux file `path` defines; meant for a fresh process.
 
-    `name` must be its name, or names it if the file does not. `properties` are what ${name} stands
-    for, and with `use_environment` ${ENV-NAME} is the environment variable NAME. The file's folder,
-    and src and topologies in it, are put on sys.path. UsageError for a file that cannot be read,
-    TopologyError for what is wrong in it; both are one line.
+    `name` must equal the file's name of the topology, or supplies a missing name. `properties` are
+    the values of ${name}; with `use_environment`, ${ENV-NAME} is the environment variable NAME. The
+    file's folder, and its subfolders src and topologies, are put on sys.path. UsageError for an
+    unreadable file, TopologyError for a fault in the file; both are one line.
     """
     aliases.install()
     file = os.path.abspath(path)

@@ -1,4 +1,4 @@
-"""Reads mappings whose keys are known beforehand; what does not fit is an error with its line."""
+"""Reads mappings with known keys; an entry that does not fit is an error with its line."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -10,10 +10,10 @@ _KINDS = {dict: "a mapping", list: "a list", str: "a text", type(None): "nothing
 
 
 class MappingReader:
-    """The entries of one mapping; `label` names it in errors, as in "bolt 'split'"."""
+    """Entries of one mapping; `label` names the mapping in errors, as in "bolt 'split'"."""
 
     def __init__(self, located: Located, label: str, known: Collection[str]) -> None:
-        """TopologyError if it is no mapping or has a key that is not known."""
+        """TopologyError for another type than a mapping, or an unknown key."""
         if not isinstance(located.value, dict):
             raise located.position.wrong(f"{label} must be a mapping, not {shown_value(located)}")
         for key, located_value in located.value.items():
@@ -30,7 +30,7 @@ class MappingReader:
         return self.get(key) is not None
 
     def get(self, key: str) -> Located | None:
-        """The entry, None if it is missing or empty."""
+        """The entry, or None if missing or empty."""
         found = self._found.get(key)
         return None if found is None or found.value is None else found
 
@@ -123,6 +123,6 @@ class MappingReader:
 
 
 def shown_value(found: Located) -> str:
-    """A value in an error: scalars as they are, the others by their kind."""
+    """A value for an error message: scalars by value, mappings and lists by kind."""
     value: Any = found.value
     return _KINDS[type(value)] if isinstance(value, (dict, list)) or value is None else repr(value)

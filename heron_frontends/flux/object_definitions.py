@@ -12,7 +12,7 @@ Components = Mapping[str, ObjectDefinition]
 def recipe(definition: ObjectDefinition, class_path: str, components: Components) -> dict[str, Any]:
     """How to make this object (see heron_frontends.flux.objects).
 
-    TopologyError for a reference to nothing, to something declared later, or that leads back.
+    TopologyError for a reference to a missing or later declaration, or a circular reference.
     """
     return {
         "objects": [_object(each, each.class_name) for each in needed_by(definition, components)],
@@ -21,7 +21,7 @@ def recipe(definition: ObjectDefinition, class_path: str, components: Components
 
 
 def needs_recipe(definition: ObjectDefinition) -> bool:
-    """Whether there is anything to do besides calling the constructor without arguments."""
+    """Whether more is needed than a constructor call without arguments."""
     return bool(
         definition.arguments
         or definition.properties
@@ -31,7 +31,7 @@ def needs_recipe(definition: ObjectDefinition) -> bool:
 
 
 def needed_by(definition: ObjectDefinition, components: Components) -> list[ObjectDefinition]:
-    """The components that it refers to, and that those refer to, each after what it needs."""
+    """Components that `definition` refers to, directly and indirectly, in dependency order."""
     found: dict[str, ObjectDefinition] = {}
     _follow(definition, components, [], found)
     return list(found.values())
@@ -49,7 +49,9 @@ def _follow(
     path: list[str],
     followed: dict[str, ObjectDefinition],
 ) -> None:
-    """Add what `definition` needs to `found`; `path` are the components that led to it, and it."""
+    """Add the dependencies of `definition` to `found`; `path` is the chain of components from the
+    start to `definition`.
+    """
     for argument in definition.all_arguments():
         for reference in argument.references:
             component = _component(argument, reference, components)

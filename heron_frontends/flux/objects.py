@@ -1,8 +1,8 @@
-"""Makes the objects of a Flux file in the process that uses them.
+"""Creates the objects of a Flux file in the process of their use.
 
-A recipe is plain data, so it travels in a component's config: what the constructor gets, what is
-set and called afterwards, and how the entries of `components` are made that it refers to, in order.
-Each of those is made once for one instance, however often it is referred to.
+A recipe is plain data, so a component's config can carry the recipe: constructor arguments,
+properties and calls, and, in order, the recipes of referenced entries of `components`. An instance
+creates each referenced entry once, however many references exist.
 
     {"objects": [{"id": "top", "place": "t.yaml:7", "class": "m.Top", "args": [ARGUMENT, …],
                   "factory": null, "properties": [[NAME, ARGUMENT], …],
@@ -37,14 +37,15 @@ _WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def construction(config: Mapping[str, Any]) -> tuple[tuple[Any, ...], Callable[[Any], None]]:
-    """The constructor's arguments of a component with this config, and what to do with it then.
+    """Constructor arguments of a component with this config, and the function that configures the
+    new object.
 
-    Without a recipe there are no arguments and nothing to do. ComponentError names the line of the
-    Flux file when one of the objects cannot be made.
+    Without a recipe there are neither arguments nor a configuration. ComponentError names the line
+    of the Flux file if an object cannot be created.
     """
     if config.get(FLUX_RECIPE) is None:
         return (), lambda _: None
-    # Values that JSON cannot say, dates for instance, have it travel pickled.
+    # A recipe with values outside of JSON, such as dates, travels pickled.
     recipe = opened({FLUX_RECIPE: config[FLUX_RECIPE]})[FLUX_RECIPE]
     objects = _objects(recipe)
     own = recipe["object"]
@@ -56,12 +57,12 @@ def construction(config: Mapping[str, Any]) -> tuple[tuple[Any, ...], Callable[[
 
 
 def make_object(recipe: Recipe) -> Any:
-    """The object of a recipe that is no component: the engine has no part in its making."""
+    """Create the object of a recipe that is not a component, without the engine."""
     return _make(recipe["object"], _objects(recipe))
 
 
 class BuiltGrouping(ICustomGrouping):
-    """A custom grouping with arguments or properties; it is made where it is used."""
+    """A custom grouping with arguments or properties, created in the process of its use."""
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
@@ -86,7 +87,7 @@ def snake_case(name: str) -> str:
 
 
 def method_name(owner: Any, name: str) -> str | None:
-    """What the method is called in `owner`: `name`, or its snake_case if there is only that."""
+    """Name of the method in `owner`: `name`, or else its snake_case form."""
     for each in (name, snake_case(name)):
         if callable(getattr(owner, each, None)):
             return each
@@ -94,12 +95,12 @@ def method_name(owner: Any, name: str) -> str | None:
 
 
 def setter_name(owner: Any, name: str) -> str | None:
-    """The method that sets the property `name`: setName, set_name; None if there is none."""
+    """Name of the setter of property `name`: setName or set_name; None without a setter."""
     return method_name(owner, f"set{name[:1].upper()}{name[1:]}")
 
 
 def attribute_name(owner: Any, name: str) -> str:
-    """What the attribute is called: `name`, or its snake_case if there is only that."""
+    """Name of the attribute: `name`, or its snake_case form if only the latter exists."""
     snake = snake_case(name)
     return snake if hasattr(owner, snake) and not hasattr(owner, name) else name
 

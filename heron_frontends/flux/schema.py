@@ -1,4 +1,4 @@
-"""From a Flux document to definitions: which keys there are, and what each of them takes."""
+"""From a Flux document to definitions: the known keys, with the type of each value."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ INCLUDED_KEYS = ("name", "config", "components", "spouts", "bolts", "streams")
 _TOPOLOGY_KEYS = (*INCLUDED_KEYS, "includes", "topologySource", "workerHooks", "type")
 _STORM, _HERON = "storm", "heron"
 _TYPES = (_STORM, _HERON)
-"""What Heron's ECO says of a topology: which API its components are written in."""
+"""Heron ECO's `type` of a topology: the API of its components."""
 _OBJECT_KEYS = ("id", "className", "constructorArgs", "properties", "configMethods", "factory",
                 "factoryArgs")  # fmt: skip
 _VERTEX_KEYS = (*_OBJECT_KEYS, "parallelism", "numTasks", "cpuLoad", "onHeapMemoryLoad",
@@ -36,7 +36,7 @@ _KINDS = {each.name: each for each in GroupingKind}
 
 
 def topology_definition(document: Located, *, included: bool = False) -> TopologyDefinition:
-    """The definitions in one file, without those that it includes."""
+    """Definitions of one file, without its includes."""
     entries = MappingReader(document, "the topology", _TOPOLOGY_KEYS)
     if included:
         _check_included(document)
@@ -102,7 +102,7 @@ def _include(found: Located) -> IncludeDefinition:
 
 
 def _object(entries: MappingReader, kind: str, name: str | None = None) -> ObjectDefinition:
-    """An object with an id, or one that is called `name` as it has none."""
+    """An object with an id, or with the name `name` in place of an id."""
     name = name or entries.needed_text("id")
     entries.label = f"{kind} {name!r}" if kind else name
     return ObjectDefinition(
@@ -116,7 +116,7 @@ def _object(entries: MappingReader, kind: str, name: str | None = None) -> Objec
 
 
 def _making(entries: MappingReader) -> tuple[tuple[Argument, ...], str | None]:
-    """The arguments that make it, and of which factory if it is not the constructor."""
+    """Arguments of an object's creation, and the factory in place of the constructor."""
     factory = entries.text("factory")
     made_by, other = ("factoryArgs", "constructorArgs") if factory else (
         "constructorArgs", "factoryArgs",

@@ -1,7 +1,7 @@
 """Whether an object's definition fits its class: found while the file is loaded, not in a process.
 
-Only what can be told without making the object is refused; what its constructor does with the
-values is seen where it is made.
+The check refuses faults that are visible without creating the object; values are left to the
+constructor, at creation.
 """
 
 import inspect
@@ -21,12 +21,12 @@ from heron_frontends.flux.objects import method_name, setter_name, snake_case
 _ENGINES = {"delegate", "input_stream", "output_stream", "rdb_signal", "serializer"}
 """Parameters of heronpy's and pystorm's constructors, which the engine fills."""
 _ANY_KEYWORD = inspect.Parameter.VAR_KEYWORD
-# A class whose code mentions one of these may have any attribute.
+# A class whose code mentions one of these names may have any attribute.
 _DYNAMIC = {"setattr", "__dict__", "vars", "__setattr__", "__getattr__"}
 
 
 def python_class(definition: ObjectDefinition) -> type:
-    """The class of `definition`; TopologyError with its line if it cannot be had."""
+    """The class of `definition`; TopologyError with the line if the class cannot be loaded."""
     try:
         return load_class(definition.class_name)
     except ComponentError as error:
@@ -34,7 +34,7 @@ def python_class(definition: ObjectDefinition) -> type:
 
 
 def loaded_class(definition: ObjectDefinition) -> type:
-    """As `python_class`; for a Java name that nobody wrote in Python, what to do about that."""
+    """Like `python_class`; an unknown Java name is answered with advice about the Java class."""
     try:
         return python_class(definition)
     except TopologyError:
@@ -69,7 +69,7 @@ def check_component(definition: ObjectDefinition, loaded: type) -> None:
 
 
 def _fits_component(loaded: type, parameters: inspect.Signature, count: int) -> bool:
-    """Whether adapters.construct can make it with this many arguments of the file's."""
+    """Whether adapters.construct can create an instance with `count` arguments of the file."""
     names = list(parameters.parameters)
     made_by = next(each for each in loaded.__mro__ if "__init__" in vars(each))
     if count and (_ENGINES & set(names[:count]) or made_by.__module__.startswith(LIBRARIES)):
@@ -94,7 +94,7 @@ def _check_methods(definition: ObjectDefinition, loaded: type) -> None:
             raise _missing(
                 definition, method.position, "configMethod", method.name, _callables(loaded)
             )
-        # Looked up in the class, a method still wants its `self`, unless it is a class method.
+        # A method looked up in the class expects `self`, except for class and static methods.
         bound = inspect.getattr_static(loaded, name)
         extra = 0 if isinstance(bound, (classmethod, staticmethod)) else 1
         count = len(method.arguments)
@@ -137,7 +137,7 @@ def _missing(
 
 
 def _parameters(target: Callable[..., Any]) -> inspect.Signature | None:
-    """What it can be called with; None where Python cannot tell, as for some built-in types."""
+    """Call signature of `target`; None where Python lacks one, as for some built-in types."""
     try:
         return inspect.signature(target)
     except (TypeError, ValueError):
@@ -161,7 +161,7 @@ def _callables(found: type) -> list[str]:
 
 
 def _attributes(loaded: type) -> set[str]:
-    """Every name that the class has, declares, or mentions in the code of its methods."""
+    """Names of attributes that the class has, declares, or mentions in its methods' code."""
     names: set[str] = set()
     for each in loaded.__mro__[:-1]:
         names |= set(vars(each)) - {"__dict__"}

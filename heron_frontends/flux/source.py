@@ -1,9 +1,9 @@
 """`topologySource`: Python code that makes the whole topology, while the file is loaded.
 
-It is a class whose method `methodName` (getTopology; get_topology is as good) returns the topology,
-a Topology class, or a function. The method and the function may take the file's config. What they
-return, or submit, is a Topology class of any API, a builder with build_and_submit(), or a
-TopologySpec.
+A source is a class with a method `methodName` (getTopology, or get_topology) that returns the
+topology, a Topology class, or a function. The method and the function may take the file's config.
+The returned or submitted value is a Topology class of any API, a builder with build_and_submit(),
+or a TopologySpec.
 """
 
 import importlib
@@ -27,7 +27,7 @@ _BUILDS = "build_and_submit"
 def source_topology(
     source: SourceDefinition, components: object_definitions.Components, config: Mapping[str, Any]
 ) -> TopologySpec:
-    """The topology that the source makes; TopologyError with file and line if it makes none."""
+    """The topology of the source; TopologyError with file and line if the source yields none."""
     definition = source.object
     try:
         with capture_submissions() as submitted:
@@ -53,7 +53,7 @@ def source_topology(
 def _source_result(
     source: SourceDefinition, components: object_definitions.Components, config: dict[str, Any]
 ) -> Any:
-    """What the source returns, or the Topology class that it names."""
+    """Return value of the source, or the Topology class that the source names."""
     definition = source.object
     function = _function(definition.class_name)
     if function is not None:
@@ -72,7 +72,7 @@ def _source_result(
 
 
 def _function(path: str) -> Callable[..., Any] | None:
-    """The function of this dotted path, None if it is none."""
+    """The function of this dotted path, or None."""
     module, _, name = path.rpartition(".")
     try:
         found = getattr(importlib.import_module(module), name, None) if module else None
@@ -82,7 +82,7 @@ def _function(path: str) -> Callable[..., Any] | None:
 
 
 def _call(function: Callable[..., Any], config: dict[str, Any]) -> Any:
-    """Its result, with the config as argument if it takes one."""
+    """Call a function, with the config if the function accepts an argument."""
     try:
         inspect.signature(function).bind(config)
     except TypeError:

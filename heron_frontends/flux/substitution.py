@@ -1,8 +1,8 @@
 """${name} in the text of a Flux file, replaced before it is read as YAML (Storm: FluxParser).
 
-So a property may stand for a number, a list or a part of a string. Flux leaves what it does not
-know as it is, with a warning in the log; here that is an error, unless it stands in a comment.
-`$${name}` stands for the text `${name}`, which Flux has no way to say.
+So a property may replace a number, a list or a part of a string. Flux leaves an unknown name
+unchanged, with a warning in the log; here an unknown name is an error, except in a comment.
+`$${name}` yields the text `${name}`, which Flux cannot express.
 """
 
 import re
@@ -16,24 +16,24 @@ ENVIRONMENT_PREFIX = "ENV-"
 _REFERENCE = re.compile(r"(\$?)\$\{([^{}\n]+)\}")
 _ELEMENT = re.compile(r"(.+)\[(\d+)\]")
 _QUOTES = "\"'"
-# Stands in the text for what could not be replaced: YAML takes it anywhere as a part of a scalar.
+# Placeholder of an unknown name: YAML accepts the token anywhere within a scalar.
 _TOKEN = "__heronpy_undefined_{}__"
 _IN_SCALAR = re.compile(r"__heronpy_undefined_(\d+)__")
 
 
 class NotDefined(Exception):
-    """Why a ${name} has no value, and what to do about it."""
+    """The reason why a ${name} has no value, with the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What ${name} stands for; `environment` is None when ${ENV-NAME} was not asked for."""
+    """Values of ${name}; `environment` is None unless ${ENV-NAME} was enabled."""
 
     properties: Mapping[str, str]
     environment: Mapping[str, str] | None
 
     def value(self, name: str) -> str:
-        """The text that replaces ${name}; NotDefined with the reason if there is none."""
+        """Replacement of ${name}; NotDefined with the reason if the name has no value."""
         if name in self.properties:
             return str(self.properties[name])
         if name.startswith(ENVIRONMENT_PREFIX):
@@ -71,14 +71,14 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """A ${name} that has no value: the line it stands in, from 1, and why."""
+    """A ${name} without a value: its line, from 1, and the reason."""
 
     line: int
     reason: str
 
 
 def substituted(text: str, values: Values) -> tuple[str, list[Undefined]]:
-    """The text with values in place, and what had none (see `undefined_in`)."""
+    """The text with values in place, and the names without a value (see `undefined_in`)."""
     undefined: list[Undefined] = []
 
     def replacement(match: re.Match[str]) -> str:
@@ -95,6 +95,6 @@ def substituted(text: str, values: Values) -> tuple[str, list[Undefined]]:
 
 
 def undefined_in(scalar: str, undefined: list[Undefined]) -> Undefined | None:
-    """The first ${name} without a value that is a part of this YAML scalar."""
+    """The first ${name} without a value in a YAML scalar."""
     found = _IN_SCALAR.search(scalar)
     return undefined[int(found[1])] if found else None

@@ -1,7 +1,7 @@
-"""configMethods of a windowed bolt (withWindow, withLag, …), which become its configuration.
+"""configMethods of a windowed bolt (withWindow, withLag, …), converted to configuration.
 
-Storm's and Heron's BaseWindowedBolt has methods for its window; here a WindowedBolt reads Storm's
-keys, so that the window is known, checked and shown when the topology is loaded.
+In Storm and Heron, methods of BaseWindowedBolt set the window; here a WindowedBolt reads Storm's
+keys, so the window is known, checked and shown at the load of the topology.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,15 +41,16 @@ _METHODS: Mapping[str, tuple[Callable[..., Config], tuple[str, ...], int]] = {
     ),
     "with_late_tuple_stream": (lambda name: {keys.LATE_STREAM: name}, (_TEXT,), 1),
 }  # fmt: skip
-"""Method -> what makes its configuration, what its arguments are, how many it takes at least."""
+"""Method -> maker of its configuration, argument types, minimum of arguments."""
 _EXTRACTOR = "with_timestamp_extractor"
 
 
 def as_config(
     definition: ObjectDefinition, loaded: type, components: object_definitions.Components
 ) -> tuple[ObjectDefinition, Config]:
-    """The definition of a component without these methods, and the configuration that they mean;
-    TopologyError with the line for arguments that they do not take."""
+    """The definition of a component without window methods, and their configuration; TopologyError
+    with the line for wrong arguments.
+    """
     config: Config = {}
     others = []
     if definition.methods:  # a reference to nothing is refused first
@@ -93,7 +94,9 @@ def _config_of(
 
 
 def _value(argument: Argument, components: object_definitions.Components) -> Any:
-    """The plain value; of a reference the object, if it is one of ours; else the argument."""
+    """The plain value; for a reference to an object of the library, the object; otherwise the
+    argument.
+    """
     if not argument.references:
         return argument.value
     referred = components[argument.references[0]]

@@ -32,9 +32,9 @@ class JvmBolt(JavaComponent, Bolt):
     def __init__(self, delegate: Any) -> None:
         super().__init__(delegate)
         self._tuples: dict[int, Any] = {}
-        """Those that the JVM has and has not settled, by key."""
+        """Unsettled tuples in the JVM, by key."""
         self._failed_here: set[int] = set()
-        """Keys of tuples that failed because of an emit; the JVM settles them, too."""
+        """Keys of tuples that failed because of an emit; the JVM settles the keys, too."""
         self._window = SendWindow()
         self._key = 0
         self._runs: list[tuple[bytes, list[bytes]]] = []
@@ -56,7 +56,7 @@ class JvmBolt(JavaComponent, Bolt):
     # --- to the JVM -------------------------------------------------------------------------------
 
     def process(self, tup: Any) -> None:
-        """Give a tuple to the JVM; waits while that has as much as it can do soon.
+        """Send a tuple to the JVM, after a wait while the JVM's window is full.
 
         ComponentError if a value cannot cross, or if the JVM has ended.
         """
@@ -72,7 +72,7 @@ class JvmBolt(JavaComponent, Bolt):
         self._tuples[self._add((tup.component, tup.task, tup.stream), row)] = tup
 
     def process_tick(self, tup: Any) -> None:
-        """Give a tick to the JVM, unless it has not processed the last one."""
+        """Send a tick to the JVM, unless the previous tick is unprocessed."""
         if self.is_gone or self._ticks or self._tick_secs is None:
             return
         self._ticks.add(self._add(TICK, packed([self._tick_secs])))
@@ -114,7 +114,7 @@ class JvmBolt(JavaComponent, Bolt):
         self.send(data)
 
     def _wait_for_capacity(self) -> None:
-        """Until there is capacity for more than one tuple."""
+        """Wait for capacity for more than one tuple."""
         self._flush()
         while not self._window.has_capacity:
             if self.is_gone:
@@ -185,8 +185,9 @@ class JvmBolt(JavaComponent, Bolt):
     # --- the engine's questions -------------------------------------------------------------------
 
     def is_idle(self) -> bool:
-        """Whether the JVM has no tuple and no tick; what it keeps beyond the message timeout is
-        lost."""
+        """Whether the JVM has neither a tuple nor a tick; a tuple older than the message timeout
+        counts as lost.
+        """
         if self.inbox or self._runs:
             return False
         kept_secs = time.monotonic() - self._given_at
@@ -194,7 +195,7 @@ class JvmBolt(JavaComponent, Bolt):
         return not (is_at_work or (self._tuples and kept_secs <= self._timeout_secs))
 
     def close(self) -> None:
-        """End the JVM; the tuples that are in it fail."""
+        """Stop the JVM; its unsettled tuples fail."""
         super().close()
         self.abandon()
 
@@ -205,10 +206,10 @@ class JvmBolt(JavaComponent, Bolt):
 
 
 class JvmStatefulBolt(JvmBolt, StatefulComponent):
-    """The same of an IStatefulBolt: its KeyValueState is part of each checkpoint."""
+    """JvmBolt for an IStatefulBolt: its KeyValueState is part of each checkpoint."""
 
     def init_state(self, stateful_state: Any) -> None:
-        """Keep it: the JVM gets what is in it."""
+        """Keep the state until the JVM starts, which then receives the content."""
         self._state = stateful_state
 
     def saved_state(self) -> bytes | None:
@@ -217,7 +218,7 @@ class JvmStatefulBolt(JvmBolt, StatefulComponent):
         return saved
 
     def pre_save(self, checkpoint_id: Any) -> None:
-        """Have the JVM process all that it has, and hand over its state."""
+        """Have the JVM process all its tuples, and return its state."""
         self._flush()
         self._saved: tuple[bytes | None, str | None] | None = None
         number = int(checkpoint_id) if str(checkpoint_id).isdigit() else 0

@@ -1,4 +1,4 @@
-"""What a Java bolt and a Java spout have in common: the JVM's start and end, what it reports."""
+"""Base of Java bolts and Java spouts: start and end of the JVM, and its reports."""
 
 import os
 import select
@@ -23,14 +23,15 @@ POLL_SECS = 0.5
 CLOSE_SECS = 3.0
 """For `cleanup` or `close` of user code; an instance has 5 s."""
 INBOX_FRAMES_MAX = 64
-"""Frames of at most 64 KiB, or one tuple more, that wait for the main thread. While it is full
-nothing is read, and the JVM waits in its write."""
+"""Maximum of frames in the inbox, of 64 KiB each or one tuple more. A full inbox stops the reads,
+so the JVM blocks in its write.
+"""
 
 
 class JavaComponent(BaseComponent):
-    """One JVM, whose end ends the instance: a successor is started with a new one.
+    """One JVM. Its end ends the instance; the successor of the instance starts a new JVM.
 
-    A thread reads what the JVM sends; all other methods are for the main thread.
+    A thread reads the JVM's frames; all methods but the thread's are for the main thread.
     """
 
     is_spout = False
@@ -234,7 +235,7 @@ class JavaComponent(BaseComponent):
             self.delegate.call_later(0.005, self._write_on)
 
     def wait(self, secs: float = POLL_SECS) -> None:
-        """Until the JVM says something, takes more, or the time is over; see to what it said."""
+        """Wait until the JVM sends or accepts data, for `secs` at most, and handle its frames."""
         self._sleep(secs)
         if self.jvm is not None:
             self.jvm.write()
@@ -265,13 +266,13 @@ class JavaComponent(BaseComponent):
         return process.reap()
 
     def _end_instance(self) -> None:
-        """Raised here it would be taken for an error of one tuple."""
+        """Stop the instance later: an exception here would count as the error of one tuple."""
         how = self._reaped()
         self.abandon()
         self.delegate.call_soon(lambda: self.delegate.leave(f"{self.label}: its JVM {how}"))
 
     def abandon(self) -> None:
-        """The JVM is dead: what it had is to fail."""
+        """The JVM is dead: its tuples fail."""
 
     def end_process(self) -> None:
         """End the JVM at once."""

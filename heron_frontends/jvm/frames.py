@@ -1,22 +1,22 @@
-"""What travels between an instance and its JVM: four bytes of length, then a list in msgpack.
+"""Wire format between an instance and its JVM: four bytes of length, then a list in msgpack.
 
 To the JVM:
 
-    ["describe", [[RECIPE, is spout], …]]       what the components of a topology are
+    ["describe", [[RECIPE, is spout], …]]       describe the components of a topology
     ["open", SETTINGS]                          first: the component, its context, its configuration
     [1, FIRST KEY, [[COMPONENT, TASK, STREAM, [VALUES, …]], …]]   tuples, with keys that count on
     [2, BUDGET, [ACKED], [FAILED]]              a spout's turn: outcomes by keys, then nextTuple
-    [3, [TASK, …]]                              the tasks of an emit that asked for them
-    ["save", CHECKPOINT]                        the state of a stateful bolt is wanted
+    [3, [TASK, …]]                              tasks of an emit, on request
+    ["save", CHECKPOINT]                        request for the state of a stateful bolt
     ["activate"], ["deactivate"], ["close"]
 
-From it:
+To the instance:
 
     ["described", [{"streams", "config", "state"} or {"problem"}, …]], ["ready"]
-    ["problem", LINE, TRACE]                    it is not ready, and ends
-    [1, LAST KEY PROCESSED, EVENTS]             what user code has done
+    ["problem", LINE, TRACE]                    failed start, before the end
+    [1, LAST KEY PROCESSED, EVENTS]             events of user code
     [2, is idle, is finished, EVENTS]           the end of a spout's turn
-    ["saved", BYTES, None or why not], ["metrics", COUNTED, VALUES], ["error", WHERE, TRACE]
+    ["saved", BYTES, None or the reason], ["metrics", COUNTED, VALUES], ["error", WHERE, TRACE]
     ["closed"]
 
 An event is a key (acked), a negative key (failed), or an emit: [wants tasks, STREAM, anchors' keys
@@ -41,7 +41,7 @@ Frame = list[Any]
 
 
 def _crossing(value: Any) -> Any:
-    """What msgpack does not know by itself; TypeError for what has no place in Java's values."""
+    """Encode a big integer; TypeError for a value without a Java equivalent."""
     if isinstance(value, int):
         size = value.bit_length() // 8 + 1
         return msgpack.ExtType(BIG_INTEGER, value.to_bytes(size, "big", signed=True))
@@ -59,7 +59,7 @@ _PACKER = msgpack.Packer(default=_crossing)
 
 
 def packed(value: Any) -> bytes:
-    """A value in msgpack; TypeError, ValueError or OverflowError for one that does not cross."""
+    """A value in msgpack; TypeError, ValueError or OverflowError for an unsupported value."""
     data: bytes = _PACKER.pack(value)
     return data
 
@@ -81,7 +81,7 @@ def array_head(count: int) -> bytes:
 
 
 def run_head(component: str, task: int, stream: str) -> bytes:
-    """The beginning of a run of tuples of one source, up to its rows."""
+    """Head of a run of tuples of one source, up to its rows."""
     return array_head(4) + packed(component) + packed(task) + packed(stream)
 
 
@@ -100,7 +100,7 @@ class FrameReader:
         self._data = bytearray()
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that are whole now; ValueError if this is none of ours."""
+        """Frames completed by `data`; ValueError for an invalid length."""
         self._data += data
         frames: list[Frame] = []
         start = 0

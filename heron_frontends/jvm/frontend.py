@@ -1,4 +1,4 @@
-"""From a Java class that a topology names to a component: what Flux and streamparse need."""
+"""From a Java class named by a topology to a component, for Flux and streamparse."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +20,10 @@ Wrong = Callable[[str, str], HeronError]
 
 
 def runs_in_jvm(class_name: str, config: Mapping[str, Any]) -> bool:
-    """Whether a class is to be looked for on the Java class path: the topology has one, the list of
-    equivalents does not have the class, and Python has no module that it could be in. One that
-    fails to be imported is a problem of its own."""
+    """Whether a class is searched for on the Java class path: the topology has a class path, the
+    list of equivalents lacks the class, and Python has no module of the name. A Python module that
+    fails to import is reported as such.
+    """
     if config.get(JAVA_CLASS_PATH) is None or java.is_known(class_name):
         return False
     module = class_name.rpartition(".")[0]
@@ -62,8 +63,9 @@ def is_java(component: ComponentSpec) -> bool:
 def described(
     components: Sequence[ComponentSpec], config: Mapping[str, Any], main_file: str, wrong: Wrong
 ) -> list[ComponentSpec]:
-    """The components, those of Java with what their classes say of themselves: output streams,
-    where none are given, and component configuration. Asked of one JVM."""
+    """The components, with output streams (where none are given) and configuration of the Java
+    classes. One JVM answers for all classes.
+    """
     asked = [component for component in components if is_java(component)]
     if not asked:
         return list(components)

@@ -1,7 +1,7 @@
 """Compiles the host (host/*.java) against the user's Storm, once for each version of both.
 
-The classes are in the user's folder, in one of the name of what they were made of; it appears whole
-or not at all, so any number of processes may ask for it at once.
+The classes are in a folder of the user's cache whose name is a digest of the sources. The folder
+appears complete or not at all, so any number of processes may build at once.
 """
 
 import hashlib
@@ -28,14 +28,14 @@ _JARS = {
     "org.slf4j": "slf4j-api (org.slf4j)",
     "org.apache.storm.shade": "storm-shaded-deps (org.apache.storm)",
 }
-"""Package -> the jar with the package, among those that Storm needs beside storm-client."""
+"""Package -> jar with the package, for the dependencies of storm-client."""
 _ABSENT = re.compile(r"package (\S+) does not exist|class file for (\S+) not found")
 
 
 def host_classes(class_path: Sequence[str], storm: str) -> tuple[str, str]:
     """The Java that runs components, and the folder with the host's classes, compiled if need be.
 
-    ComponentError, in one line, where there is no Java, no JDK, or another Storm.
+    ComponentError, in one line, without Java, without a JDK, or with another Storm.
     """
     try:
         java = find_java()

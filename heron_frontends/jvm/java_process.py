@@ -1,8 +1,8 @@
-"""The process of a JVM: its pipes, its output lines, its end.
+"""Process of a JVM: pipes, output lines, end.
 
-Its frames have pipes of their own, which it opens by their paths, because a JVM and user code write
-to stdout and stderr: each line of these goes to the log. At the end of its input the JVM ends, so
-it does not outlive this process.
+Frames have pipes of their own, opened by path in the JVM, because a JVM and user code write to
+stdout and stderr; each line of stdout and stderr goes to the log. The JVM ends at the end of its
+input, and so does not outlive the instance.
 """
 
 import logging
@@ -21,7 +21,7 @@ from heron_frontends.jvm.frames import Frame, FrameReader
 READ_BYTES = 1 << 18
 EXIT_SECS = 3.0
 _AFTERWORDS = ("Error: A fatal exception has occurred", "Error: Could not create the Java")
-"""What a JVM says behind the reason for which it does not begin."""
+"""Text that a JVM appends to the reason of a failed start."""
 
 
 class JavaProcess:
@@ -35,7 +35,7 @@ class JavaProcess:
         logger: logging.Logger,
         label: str,
     ) -> None:
-        """Starts it; ComponentError if it cannot be started."""
+        """Start the JVM; ComponentError if the start fails."""
         theirs_in, self._write = os.pipe()
         self._read, theirs_out = os.pipe()
         paths = (f"/dev/fd/{theirs_in}", f"/dev/fd/{theirs_out}")
@@ -86,13 +86,15 @@ class JavaProcess:
         return self._input.descriptor
 
     def wait(self, secs: float) -> bool:
-        """Wait for something to read; whether there is something, or its end."""
+        """Wait for data to read; True for data, or the end of the pipe."""
         poll = select.poll()
         poll.register(self._read, select.POLLIN)
         return bool(poll.poll(secs * 1000))
 
     def read(self) -> list[Frame] | None:
-        """The frames that have arrived; None at its end. ValueError for what cannot be read."""
+        """Frames that have arrived; None at the end of the pipe. ValueError for an unreadable
+        frame.
+        """
         try:
             data = os.read(self._read, READ_BYTES)
         except BlockingIOError:
@@ -101,18 +103,20 @@ class JavaProcess:
 
     @property
     def has_exited(self) -> bool:
-        """Whether it is dead, though a process that it started may hold its pipes open."""
+        """Whether the JVM is dead, though a process started by the JVM may hold the pipes open."""
         return self._process.poll() is not None
 
     def kill(self, cause: str) -> None:
-        """SIGKILL for it and its process group; `cause` says why, unless it is dead anyway."""
+        """Send SIGKILL to the JVM and its process group; `cause` says why, unless already dead."""
         if self._process.poll() is None:
             self._cause = self._cause or cause
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
 
     def reap(self) -> str:
-        """Wait for its exit, or force it; how it ended, and what it printed last. Call it once."""
+        """Wait for the exit or force it; returns the kind of end with the last output. Call
+        once.
+        """
         deadline = time.monotonic() + EXIT_SECS
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(max(0.0, deadline - time.monotonic()))

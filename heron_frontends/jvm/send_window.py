@@ -1,7 +1,7 @@
-"""How many tuples a JVM may have that it has not processed: about a fifth of a second of its work.
+"""Limit of unprocessed tuples in a JVM: about a fifth of a second of its work.
 
-The rest waits with the stream manager, which sees it as the instance's queue: back-pressure goes
-by that. Pure; times are of one clock.
+Further tuples wait in the stream manager's queue for the instance, the measure of back-pressure.
+Pure; times are of one clock.
 """
 
 TARGET_SECS = 0.2
@@ -11,7 +11,7 @@ BYTES_MAX = 8 << 20
 
 
 class SendWindow:
-    """What was sent and is not processed yet."""
+    """Sent tuples without a report of their processing."""
 
     def __init__(self) -> None:
         self.limit = FIRST
@@ -62,5 +62,5 @@ class SendWindow:
 
     @property
     def has_capacity(self) -> bool:
-        """Whether there is capacity for more than one tuple again."""
+        """Whether capacity for more than one tuple is free again."""
         return self.under_way <= self.limit // 2 and self._bytes <= BYTES_MAX // 2

@@ -1,7 +1,7 @@
 """Spouts whose work is done by a Java class in a JVM of their own.
 
-The JVM works in turns: acks and fails, then nextTuple until so many tuples are emitted. The next
-turn is asked for as soon as one has ended with tuples, and what it brought is emitted call by call:
+The JVM works in turns: acks and fails, then nextTuple until a number of tuples is emitted. The next
+turn is requested as soon as a turn with tuples has ended. Its tuples are emitted call by call:
 `topology.max.spout.pending` holds for each tuple.
 """
 
@@ -23,8 +23,8 @@ WAIT_SECS = 0.02
 class JvmSpout(JavaComponent, Spout):
     """Runs a Java class that is an IRichSpout.
 
-    Component config as JvmBolt. A class with a public `boolean isFinished()` that is true has
-    nothing more to emit, as Spout.finish().
+    Component config as for JvmBolt. A class whose public `boolean isFinished()` returns true has
+    finished, as after Spout.finish().
     """
 
     is_spout = True
@@ -48,7 +48,7 @@ class JvmSpout(JavaComponent, Spout):
     # --- what the engine calls --------------------------------------------------------------------
 
     def next_tuple(self) -> None:
-        """Emit one tuple of the JVM's; it is asked for more when it has none here."""
+        """Emit one tuple of the JVM; an empty queue requests a turn first."""
         if not self._events:
             self._ask(self._budget)
             self._wait_for_turn()
@@ -61,7 +61,7 @@ class JvmSpout(JavaComponent, Spout):
         self._settle_soon()
 
     def fail(self, tup_id: Any) -> None:
-        """Pass it on with the next turn; a replay may come of it."""
+        """Forward the fail with the next turn; the spout may replay the tuple."""
         self.delegate.reopen()
         self._failed.append(tup_id)
         self._settle_soon()
@@ -146,6 +146,6 @@ class JvmSpout(JavaComponent, Spout):
             self.answer_tasks(tasks)
 
     def abandon(self) -> None:
-        """What was not emitted yet is gone with the JVM, as it is with a worker of Storm's."""
+        """Drop the tuples not yet emitted, which end with the JVM as with a worker in Storm."""
         self._events.clear()
         self._acked, self._failed, self._turns = [], [], 0

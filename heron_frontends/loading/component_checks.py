@@ -1,7 +1,6 @@
-"""What is wrong with the classes of a topology, found when it is loaded: not after six restarts.
+"""Checks of a topology's classes at the load, instead of failures after six restarts.
 
-Each problem is one line with the place in the user's own file. Only what can be told without
-making a component is looked at.
+Each problem is one line with the place in the user's own file. The checks never create a component.
 """
 
 import ast
@@ -33,18 +32,19 @@ from heron_frontends.loading.shape_checks import (
 )
 
 HOOKS = ("next_tuple", "process", "processWindow", "process_batch")
-"""Methods that a user's class has to define if what it is derived from only raises."""
+"""Methods that a user's class has to define if the inherited method only raises."""
 CALLED_OF_COMPONENTS = CALLED - {"emit", "emit_batch"}
 """Without methods that user code calls: a helper `emitBatch` is the user's own."""
 _ADAPTERS = ("heron_frontends.adapters.", "heron_frontends.jvm.")
 """Shell components and Java's: their class is ours, and importing it costs time."""
-"""Config key of an object that a Flux file makes; its constructor is checked there."""
+"""Config key of an object created by a Flux file; the loader of the file checks its constructor."""
 
 
 def check_components(topology: TopologySpec, runs_here: bool) -> None:
-    """TopologyError for the first problem; with `runs_here` what this machine lacks is one, too.
+    """TopologyError for the first problem; `runs_here` includes packages and files that the machine
+    lacks.
 
-    The topology's config is that by which it will run.
+    The topology's config must be the effective config of the run.
     """
     for problem in helper_problems(topology):
         raise TopologyError(problem)
@@ -87,7 +87,7 @@ def _problems(spec: ComponentSpec, topology: TopologySpec, runs_here: bool) -> I
 
 
 def _package_problems(label: str, kind: Any) -> Iterator[str]:
-    """Of a connector: it names the module that it needs, and what for."""
+    """Missing package of a connector: the class names the package and its purpose."""
     needed = getattr(kind, "needed_package", None)
     if needed is not None and (problem := missing(*needed)):
         yield f"{label}: {problem}"
@@ -134,7 +134,9 @@ def _undefined(kind: type, name: str) -> str:
 
 
 def _may_set(kind: type, name: str) -> bool:
-    """Whether its own code mentions the name: it may be set on the object, or never be called."""
+    """Whether the class's own code mentions the name, and so may set the attribute on the
+    object.
+    """
     for base in kind.__mro__:
         if base.__module__.startswith(LIBRARIES) or base is object:
             continue
@@ -148,7 +150,7 @@ def _may_set(kind: type, name: str) -> bool:
 
 
 def _import_problems(label: str, kind: type) -> Iterator[str]:
-    """Packages that the class imports when it starts, and that nobody has installed."""
+    """Packages that the class imports at its start, and that are not installed."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if file is None or not is_users(file):
         return

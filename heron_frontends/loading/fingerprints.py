@@ -1,9 +1,9 @@
-"""What a component's class is, as a short text that changes when its code does.
+"""Fingerprint of a component's class: a short text that changes with the code.
 
-Two versions of a file are told apart class by class: what counts is the class with its bases, and
-what their code names of the user's own: functions, classes, constants, modules. Comments, the order
-in the file and the name of the module do not count. Of installed packages only the names count, and
-files that code reads when it runs do not.
+Two versions of a file are compared class by class. The fingerprint covers the class with its bases,
+and the user's functions, classes, constants and modules named by their code. Comments, the order in
+the file and the module's name are ignored. Installed packages count by name only; files read at run
+time are not covered.
 """
 
 import hashlib
@@ -33,9 +33,9 @@ _WRAPPERS = ("__func__", "fget", "fset", "fdel", "__wrapped__", "func", "args", 
 
 
 def described(component: ComponentSpec, folder: str = "") -> ComponentSpec:
-    """The component with what is known of its class; as it is if that cannot be loaded here.
+    """The component with its class's facts; unchanged if the class cannot be loaded here.
 
-    `folder`: where Storm would run it, if it is one of Storm's.
+    `folder`: the working folder of a Storm component in Storm.
     """
     try:
         kind = load_class(component.class_path)
@@ -50,7 +50,7 @@ def described(component: ComponentSpec, folder: str = "") -> ComponentSpec:
 
 
 def fingerprint(kind: type) -> str:
-    """Of a class; the same as long as its code is."""
+    """Fingerprint of a class, stable as long as the code is unchanged."""
     digest = hashlib.sha256()
     for word in _Walk().words(kind):
         digest.update(word.encode("utf-8", "backslashreplace") + b"\0")
@@ -58,12 +58,12 @@ def fingerprint(kind: type) -> str:
 
 
 class _Walk:
-    """What there is to say of a value and all that it leads to, each once."""
+    """Words that describe a value and all values reachable from the first, each once."""
 
     def __init__(self) -> None:
         self._seen: dict[int, int] = {}
         self._alive: list[Any] = []
-        """What is seen stays: its id is not to be another's."""
+        """Keeps visited objects alive: a freed id might be reused."""
 
     def words(self, value: Any) -> Iterator[str]:
         """Whatever the value is made of, in a fixed order."""
@@ -154,7 +154,7 @@ class _Walk:
 
 
 def _names(code: CodeType) -> set[str]:
-    """What a function's code names, and the functions and classes in it."""
+    """Names used by a function's code, including nested functions and classes."""
     inner = (each for each in code.co_consts if isinstance(each, CodeType))
     return {*code.co_names, *(name for each in inner for name in _names(each))}
 

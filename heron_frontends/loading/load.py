@@ -1,9 +1,9 @@
-"""From a Python or Flux file to its topology, and from a dotted path to its class.
+"""From a Python or Flux file to its topology.
 
-`load_topology` is meant for a fresh process: it puts the file's root on sys.path and imports the
-file under its own name, so that the class paths in the topology mean the same in every instance.
-A module whose topology is only built under `if __name__ == "__main__"` has just that block run,
-in the imported module and with the arguments that `python FILE NAME` would give.
+`load_topology` runs in a fresh process. The file's root is put on sys.path and the file is imported
+under its own name, so class paths in the topology have one meaning in every instance. A module that
+builds its topology only under `if __name__ == "__main__"` has just the block run, in the imported
+module and with the arguments of `python FILE NAME`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,10 +47,11 @@ class _Found:
 
     name: str
     source: TopologySpec | type
-    """What was submitted, or a class of streamparse's; the latter's spec is made when it is the
-    one, as another one may have parts that cannot run here."""
+    """A submitted topology, or a class of streamparse; the class's spec is built only if chosen,
+    because other classes may have parts that cannot run here.
+    """
     other_name: str | None = None
-    """By which it may be asked for as well: the class, where the file gives the name."""
+    """Second name for a request: the class name, where the file gives the first."""
     is_default: bool = False
     """Whether it is meant when no name is given."""
 
@@ -73,11 +74,11 @@ def load_topology(
     properties: Mapping[str, str] | None = None,
     use_environment: bool = False,
 ) -> TopologySpec:
-    """The topology that `file` defines, with its search paths and main file.
+    """Load the topology defined by `file`, with its search paths and main file.
 
-    `name` picks one when there are several, and is the argument of the file's main block unless
-    `arguments` are given. The others are those of a LoadRequest. UsageError for a file that cannot
-    be used, TopologyError for what is wrong inside it; both are one line.
+    `name` selects one of several topologies, and is the argument of the file's main block unless
+    `arguments` are given. The remaining arguments are a LoadRequest's. UsageError for an unusable
+    file, TopologyError for a fault inside the file; both are one line.
     """
     given = None if arguments is None else tuple(arguments)
     paths = tuple(search_paths)
@@ -104,7 +105,7 @@ def load(request: LoadRequest) -> TopologySpec:
 
 
 def _described(topology: TopologySpec, path: str) -> TopologySpec:
-    # Late: only who runs a topology asks for it.
+    # A late import: only a run of the topology needs fingerprints.
     from heron_frontends.loading.fingerprints import described
 
     folder = folder_of_code(path) or ""
@@ -165,7 +166,7 @@ def _from_python(request: LoadRequest, path: str) -> TopologySpec:
 
 
 def _with_submitted(candidates: list[_Found], submitted: list[TopologySpec]) -> list[_Found]:
-    """What was found, and what was submitted besides; a class may have submitted itself."""
+    """Defined topologies, then submitted ones; a class may have submitted itself."""
     known = [id(each.source) for each in candidates]
     return candidates + [_Found(each.name, each) for each in submitted if id(each) not in known]
 
@@ -175,7 +176,7 @@ def _has(candidates: list[_Found], name: str | None) -> bool:
 
 
 def _topology_classes(module: ModuleType, path: str) -> list[_Found]:
-    """Topology classes that the module defines; if there are none, those that it imports."""
+    """Topology classes defined by the module, or, without any, the imported classes."""
     kinds = [each for each in vars(module).values() if isinstance(each, type)]
     classes = [each for each in dict.fromkeys(kinds) if _is_topology(each)]
     own = [each for each in classes if each.__module__ == module.__name__] or classes
@@ -185,7 +186,9 @@ def _topology_classes(module: ModuleType, path: str) -> list[_Found]:
 
 
 def _streamparse_topologies(classes: list[type], file_name: str) -> list[_Found]:
-    """streamparse takes the first and calls it like the file; the others keep their names."""
+    """streamparse takes the first class and names it after the file; further classes keep their
+    names.
+    """
     kinds = [kind for kind in classes if is_streamparse_topology(kind)]
     like_file = [kind for kind in kinds if kind.__name__ == file_name]
     default = next(iter(like_file or kinds), None)

@@ -1,4 +1,4 @@
-"""What to load, as a value that a command can hand to the process that loads it."""
+"""A request to load a topology, as a value passed from a command to the loading process."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """Which topology of which file, and what the file may ask for.
+    """File and name of a topology, with the options of the load.
 
-    `heron_frontends.loading.load.load` answers it; this module itself imports nothing.
+    `heron_frontends.loading.load.load` answers a request; this module itself imports nothing.
     """
 
     file: str
     """A Python file, a Flux file (.yaml, .yml), a file of SQL (.sql) or a job of Samza
     (.properties)."""
     name: str | None = None
-    """Which topology, when the file has several; the file's own choice of a name if None."""
+    """Name of the topology in a file with several; None leaves the choice to the file."""
     search_paths: tuple[str, ...] = ()
     """Directories for sys.path besides the file's own: a project's root, its src, topologies."""
     environment: str | None = None
@@ -28,16 +28,16 @@ class LoadRequest:
     use_environment: bool = False
     """Whether ${ENV-NAME} in a Flux file is the environment variable NAME."""
     is_to_draw: bool = False
-    """Whether only a picture is wanted: classes that cannot run here are taken as they are."""
+    """Whether the topology is only drawn: classes that cannot run here are accepted."""
     options: Mapping[str, Any] | None = None
-    """Config that beats the file's, a command line's: what components need may stand in it."""
+    """Config that overrides the file's, from the command line, including settings of components."""
     overrides: tuple[str, ...] | None = None
-    """The keys of `options` that beat the config of components as well; None for all."""
+    """Keys of `options` that also override the config of components; None for all keys."""
     below: Mapping[str, Any] | None = None
-    """Config under the file's, of an environment: what components need may stand in it."""
+    """Config below the file's, from an environment, including settings of components."""
     is_to_run: bool = False
-    """Whether it is about to run: classes that cannot are errors then."""
+    """Whether the topology is about to run: classes that cannot run are errors then."""
     runs_here: bool = False
-    """Whether it is to run on this machine: packages and files that it lacks are errors then."""
+    """Whether the run is on this machine: missing packages and files are errors then."""
     likely_name: str | None = None
-    """Without a name: the one to take of several, if the file has it."""
+    """Preferred name among several if `name` is None."""

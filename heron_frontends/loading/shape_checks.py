@@ -1,6 +1,6 @@
-"""Methods of a topology's classes that are coroutines or yield where nothing would run them.
+"""Checks for coroutine and generator methods in places where the engine would not run them.
 
-A call of such a method returns at once: its tuple would be acked, and be lost, with exit code 0.
+A call of a coroutine method returns at once: its tuple would be acked and lost, with exit code 0.
 """
 
 import ast
@@ -38,14 +38,15 @@ from heron_frontends.adapters.awaiting import (
 STATE_HOOKS = ("init_state", "pre_save", "post_save", "pre_restore", "migrate")
 CALLED = {*HOOKS[True], *HOOKS[False], *STATE_HOOKS, *CONCURRENT.values(),
           "ack", "fail", "emit", "emit_batch", "is_idle"}  # fmt: skip
-"""Methods that the engine calls of any class, of the library or not. Of a class that is derived
-from the library's, whatever that defines is called by it, too."""
+"""Methods that the engine calls on every class. The library also calls its own methods of a derived
+class.
+"""
 _DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.GeneratorExp)
-"""Values that are never None."""
+"""Expressions with a value other than None."""
 
 
 def shape_problems(label: str, kind: type, is_spout: bool) -> Iterator[str]:
-    """One line for each method that is called and would not be run."""
+    """One line for each called method whose coroutine or generator would not be run."""
     for name, owner in _own_methods(kind):
         method = inspect.unwrap(getattr(owner, name))
         is_called = name in CALLED or library_has(kind, name)
@@ -61,8 +62,9 @@ def shape_problems(label: str, kind: type, is_spout: bool) -> Iterator[str]:
 
 
 def helper_problems(topology: TopologySpec) -> Iterator[str]:
-    """The same of what is no component: task hooks, the serializer, custom groupings. What cannot
-    be loaded is told when it is made."""
+    """Shape problems of task hooks, the serializer and custom groupings. A class that cannot be
+    loaded is reported at its creation.
+    """
     config = topology.config
     hooks = config.get(keys.AUTO_TASK_HOOKS) or ()
     serializer = config.get(keys.SERIALIZER_CLASSNAME)
@@ -134,7 +136,7 @@ def _remedy(name: str, is_spout: bool) -> str:
 
 
 def _not_concurrent(kind: type, is_spout: bool) -> str | None:
-    """Why calls of `process` or `next_tuple` cannot be under way together; None if they can."""
+    """Why calls of `process` or `next_tuple` cannot run concurrently; None if possible."""
     name = CONCURRENT[is_spout]
     library = next((owner for owner in _library_owners(kind, name)), None)
     if library is not None and not only_raises(vars(library)[name]):
@@ -161,7 +163,7 @@ def _instead(kind: type) -> str:
 
 
 def _value_problems(label: str, kind: type, method: Any, name: str) -> Iterator[str]:
-    """What is seen at once of a `process` that returns values, or whose keys an await would mix."""
+    """Visible problems of a `process` that returns values, or mixes keys across an await."""
     for node in returns_of(method):
         if isinstance(node.value, _DISPLAYS):
             shown = ast.unparse(node.value)[:SHOWN]
@@ -182,7 +184,7 @@ def only_raises(method: Any) -> bool:
 
 
 def line_of(thing: Any, owner: type) -> str:
-    """`FILE:LINE: ` of a class or a function; empty if that cannot be told."""
+    """`FILE:LINE: ` of a class or a function; empty if unknown."""
     try:
         file, line = inspect.getsourcefile(owner), inspect.getsourcelines(thing)[1]
     except (OSError, TypeError):

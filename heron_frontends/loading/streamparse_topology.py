@@ -1,7 +1,8 @@
 """From a topology of streamparse, ours or the installed one, to the engine's value.
 
-Both keep what Storm's Thrift interface asks for under the same names, so both are read alike. An
-installed streamparse is never imported here: its classes are known by the names of their modules.
+Both packages keep the fields of Storm's Thrift interface under equal names, so one reader serves
+both. The installed streamparse is never imported here: its classes are recognised by the names of
+their modules.
 """
 
 import json
@@ -36,7 +37,7 @@ STORM_DEFAULTS = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
 """Storm tracks every tuple unless topology.acker.executors is 0."""
 
 SERIALISED = "java.io.Serializable"
-"""What a picture calls a component that only Storm can run."""
+"""Label in a picture for a component that only Storm can run."""
 _DSL = "streamparse.dsl.topology"
 _PYTHON_COMMAND = "streamparse_run"
 _PLAIN = {
@@ -46,7 +47,7 @@ _PLAIN = {
     "direct": GroupingKind.DIRECT,
     "local_or_shuffle": GroupingKind.LOCAL_OR_SHUFFLE,
 }
-"""Field of Storm's Thrift union that is set -> the grouping that it means"""
+"""Field set in Storm's Thrift union -> grouping"""
 
 
 def is_streamparse_topology(value: Any) -> bool:
@@ -122,7 +123,7 @@ def _parallelism(spec: Any, environment: str | None) -> int:
 def _what_runs(
     spec: Any, is_spout: bool, topology_config: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    """Class path, and the config that this class needs."""
+    """Class path of a component, with the config that the class needs."""
     component_object = spec.component_object
     if component_object.java_object is not None:
         arguments = [_argument(argument) for argument in component_object.java_object.args_list]
@@ -148,7 +149,7 @@ def _what_runs(
 
 
 def _python_class(spec: Any, script: str) -> str:
-    """The component's own class, or for a ShellBolt that runs streamparse_run the one it names."""
+    """The component's own class, or the class named by a ShellBolt's streamparse_run command."""
     path = script.split()[-1] if script.strip() else ""
     kind = spec.component_cls
     is_own = path == f"{kind.__module__}.{kind.__name__}"
@@ -183,7 +184,7 @@ def _grouping(spec: Any, stream: Any, grouping: Any, topology: Any) -> GroupingS
 
 
 def _argument(value: Any) -> Any:
-    """What is in a JavaObjectArg: the one field that is set."""
+    """Value of a JavaObjectArg: the one field that is set."""
     set_values: Sequence[Any] = [each for each in vars(value).values() if each is not None]
     return set_values[0] if set_values else None
 

@@ -1,4 +1,5 @@
-"""From a topology file's path to its module: under its own name, with its directories on sys.path.
+"""From a topology file's path to its module: under the module's own name, with its directories on
+sys.path.
 
 The name has to lead to the file in every process, because instances import it by that name.
 """
@@ -59,8 +60,9 @@ def directories(path: str, search_paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def folder_of_code(main_file: str) -> str | None:
-    """The working folder that Storm gives to components: `resources` beside the topology's file, as
-    in a Storm jar; `src` of a streamparse project. None if there is neither."""
+    """Working folder of a component in Storm: `resources` beside the topology's file, as in a Storm
+    jar; `src` in a streamparse project. None without either folder.
+    """
     folder = os.path.dirname(os.path.abspath(main_file))
     above = os.path.dirname(folder)
     candidates = [os.path.join(folder, _RESOURCES)]
@@ -80,7 +82,7 @@ def folder_of_programs(main_file: str) -> str:
 
 
 def root_and_module_name(path: str) -> tuple[str, str]:
-    """The directory that belongs on sys.path, and the module's dotted name below it."""
+    """Directory for sys.path, and the module's dotted name below the directory."""
     directory, names = os.path.dirname(path), [stem(path)]
     while os.path.isfile(os.path.join(directory, "__init__.py")):
         directory, package = os.path.split(directory)

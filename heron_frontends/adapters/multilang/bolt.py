@@ -21,8 +21,9 @@ from heron_frontends.adapters.multilang.protocol import (
 )
 
 UNSETTLED_MAX = 100_000
-"""Tuples in the child that it neither acks nor fails. Batches have some thousands, and a tracked
-tuple that old has timed out; a child that never acks would fill our memory."""
+"""Maximum of unsettled tuples in the child. Batches have some thousands, and an older tracked tuple
+has timed out; a child without acks would fill the instance's memory.
+"""
 
 
 class ShellBolt(ChildChannel, Bolt):
@@ -40,7 +41,7 @@ class ShellBolt(ChildChannel, Bolt):
         self._flight = ChildInFlight()
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Start the child and wait for its pid; ComponentError with the cause if it dies."""
+        """Start the child and wait for its pid; ComponentError with the cause if the child dies."""
         self.prepare(config, context)
         self._given_at = 0.0
         self.commands |= {
@@ -72,9 +73,10 @@ class ShellBolt(ChildChannel, Bolt):
         self.put(data)
 
     def process_tick(self, tup: Any) -> None:
-        """Give a tick to the child; one that is due while no child runs, or while the child is at
-        work on the last one, is left out, as for bolts in Python: a child whose ticks take longer
-        than their interval would never have answered all of them."""
+        """Send a tick to the child. A tick that is due while the child is down, or still works on
+        the previous tick, is skipped, as for Python bolts: a child slower than the tick interval
+        would never catch up.
+        """
         every_secs = self.settings.tick_secs
         if self.child is None or every_secs is None:
             return
@@ -86,8 +88,9 @@ class ShellBolt(ChildChannel, Bolt):
         self.ask()  # a child that leaves ticks without an ack answers this one behind it
 
     def is_idle(self) -> bool:
-        """Whether the child has no tuple and no tick; what it keeps beyond the message timeout is
-        lost."""
+        """Whether the child has neither a tuple nor a tick; a tuple older than the message timeout
+        counts as lost.
+        """
         if self.child is not None and self.reader.inbox:
             return False
         kept_secs = time.monotonic() - self._given_at
@@ -95,13 +98,13 @@ class ShellBolt(ChildChannel, Bolt):
         return not has_work or kept_secs > self.settings.message_timeout_secs
 
     def close(self) -> None:
-        """End the child; the tuples that are in it fail."""
+        """Stop the child; its unsettled tuples fail."""
         self.close_channel()
         for tup in self._flight.clear():
             self.fail(tup)
 
     def _wait_for_capacity(self) -> None:
-        """Until the child has read half of its tuples, so that more than one go at a time."""
+        """Wait until the child has read half of its tuples, so that several follow at a time."""
         enough = self.settings.pending_max // 2
         while self.child is None or self._flight.unanswered > enough:
             if self.has_failed:
@@ -129,7 +132,7 @@ class ShellBolt(ChildChannel, Bolt):
             self.response_timer.ask(time.monotonic())
 
     def child_exited(self, child_exit: ChildExit) -> None:
-        """Fail what the child had, and start the next one."""
+        """Fail the child's tuples, and start the next child."""
         lost = self._flight.clear()
         for tup in lost:
             self.fail(tup)
@@ -182,7 +185,7 @@ class ShellBolt(ChildChannel, Bolt):
             self._answer(tasks)
 
     def _emitted(self, emit: Emit, anchors: list[Any]) -> list[int]:
-        """The task ids; none if the emit failed, and what it was anchored to fails with it."""
+        """The task ids; empty if the emit failed, after which the anchor tuples fail too."""
         try:
             check_text([emit.values, emit.stream])
             tasks = self.emit(emit.values, emit.stream, anchors, emit.task, emit.wants_tasks)

@@ -1,9 +1,10 @@
-"""A child process with its pipes, and the guard that ends it with us, whatever kills us.
+"""A child process with pipes, and the guard that kills the child after any end of the instance.
 
-The guard is a shell that leads the child's process group and waits on a pipe that we alone hold
-open: when we are gone, even by kill -9, it kills the group, so that what the child itself started
-goes with it. The child writes its pid file into a folder of its own, which is removed as soon as
-the child has said more than its pid: a kill -9 then leaves no folder behind either.
+The guard is a shell. It leads the child's process group and waits on a pipe whose only writer is
+the instance's process. After the end of the instance, even by kill -9, the guard kills the group,
+including processes started by the child. The child writes its pid file into a folder of its own.
+The instance removes the folder at the child's first message after the pid, so a later kill -9
+leaves no folder behind.
 """
 
 import logging
@@ -26,9 +27,9 @@ from heron_frontends.adapters.multilang.settings import ShellSettings
 READ_BYTES = 65536
 """What a pipe holds."""
 EXIT_SECS = 1.0
-"""A child whose stdout ended, or that is to end, may take this long to exit by itself."""
+"""Time for a stopping child, or a child with closed stdout, to exit by itself."""
 STDERR_SECS = 1.0
-"""For the rest of stderr to be read: a grandchild that left the group may hold it open."""
+"""Time to read the rest of stderr: a grandchild outside of the group may hold stderr open."""
 _GUARD = "trap '' HUP INT TERM; read gone; kill -9 0"
 
 
@@ -44,7 +45,7 @@ class ChildExit:
 
     @property
     def last_line(self) -> str:
-        """What it said last, as ": text", or nothing."""
+        """Last line of the child's stderr as ": text", or an empty text."""
         return next((f": {line}" for line in reversed(self.lines) if line.strip()), "")
 
 
@@ -140,20 +141,22 @@ class ShellChild:
         return self._input.is_left
 
     def read(self) -> list[Message] | None:
-        """Read what is there, or wait for it; None at the end of its stdout.
+        """Read the available messages, waiting for the first; None at the end of stdout.
 
-        ProtocolError if what it writes cannot be understood any more.
+        ProtocolError if the output can no longer be parsed.
         """
         data = os.read(self.stdout, READ_BYTES)
         return self.codec.feed(data) if data else None
 
     @property
     def has_exited(self) -> bool:
-        """Whether it is dead, though another process may hold its stdout open."""
+        """Whether the child is dead, though another process may hold its stdout open."""
         return self._process.poll() is not None
 
     def kill(self, cause: str) -> None:
-        """End it and whatever it started; `cause` says what it did, unless it is dead anyway."""
+        """Kill the child and its process group; `cause` says why, unless the child is
+        already dead.
+        """
         if self._process.poll() is None:
             self._cause = self._cause or cause
         self._guard.kill_group()
@@ -167,9 +170,9 @@ class ShellChild:
         shutil.rmtree(self.pid_dir, ignore_errors=True)
 
     def reap(self) -> ChildExit:
-        """After the end of its stdout: wait for its exit, or force it; nothing of it is left.
+        """After the end of stdout: wait for the exit or force it, then remove all remains.
 
-        Call it once, from one thread.
+        Call once, from one thread.
         """
         try:
             self._process.wait(EXIT_SECS)

@@ -1,8 +1,8 @@
 """The channel between a bolt's main thread and its child: writing, waiting, taking messages.
 
-The reader thread takes in what the child says and has the main thread called for it
-(`delegate.call_soon`). While the main thread waits in `process`, for the child to read or to
-answer, nobody makes those calls, so it sees to the inbox itself: neither waits for the other.
+The reader thread receives the child's messages and schedules a call in the main thread
+(`delegate.call_soon`). While the main thread waits in `process` for the child, scheduled calls do
+not run, so the main thread empties the inbox itself; neither side waits for the other.
 """
 
 import select
@@ -14,19 +14,21 @@ from heron_frontends.adapters.multilang.reader import ChildReader
 from heron_io.waker import Waker
 
 WRITE_TUPLES = 32
-"""Tuples that are written at once, if so many come in a row: a system call for each would cost
-more than the tuple, and many more would let the child wait for its work."""
+"""Tuples per write when many follow in a row: a system call for each would cost more than the
+tuple, and many more would delay the child.
+"""
 POLL_SECS = 1.0
 """A wait for the child ends after this at the latest, to look at the clock."""
 WRITE_AGAIN_SECS = 0.01
-"""A pipe that is full when there is nothing else to do is tried again after this."""
+"""Delay of a retry after a full pipe, while the component is otherwise idle."""
 CLOSE_SECS = 1.0
 """For a child to exit when its stdin has ended; an instance has 5 s."""
 
 
 class ChildChannel(ShellComponent):
-    """A component whose child is read by a thread. All methods are for the main thread, but those
-    that say otherwise."""
+    """A component with a reader thread for its child. Methods are for the main thread unless
+    marked.
+    """
 
     def __init__(self, delegate: Any) -> None:
         super().__init__(delegate)
@@ -36,9 +38,10 @@ class ChildChannel(ShellComponent):
         self._put_since_write = 0
 
     def open_channel(self) -> None:
-        """Start the first child and wait for its pid; ComponentError with the cause if it dies.
+        """Start the first child and wait for its pid; ComponentError with the cause if the child
+        dies.
 
-        What else it says meanwhile waits until the topology runs: an emit needs a plan.
+        Later messages of the child wait until the topology runs: an emit needs a plan.
         """
         self.start_child()
         while not self.is_ready:
@@ -53,7 +56,7 @@ class ChildChannel(ShellComponent):
                 self._sleep(POLL_SECS)
 
     def start_child(self) -> ShellChild:
-        """Start a child, and the thread that reads it."""
+        """Start a child, and its reader thread."""
         child = super().start_child()
         self.reader = ChildReader(
             child,
@@ -67,7 +70,7 @@ class ChildChannel(ShellComponent):
         return child
 
     def ask(self) -> None:
-        """Ask the child for a sign of life, unless it owes one."""
+        """Send a heartbeat, unless the previous heartbeat is unanswered."""
         raise NotImplementedError
 
     def child_exited(self, child_exit: ChildExit) -> None:
@@ -88,7 +91,7 @@ class ChildChannel(ShellComponent):
             self.delegate.call_soon(self._write_soon)
 
     def _write_soon(self) -> None:
-        """When nothing more comes for now. It does not wait: the main loop has more to see to."""
+        """Write after the last tuple of a run, without waiting: the main loop has other work."""
         self._write_is_called = False
         self._put_since_write = 0
         if self.child is not None and not self.child.write():
@@ -96,7 +99,9 @@ class ChildChannel(ShellComponent):
             self.delegate.call_later(WRITE_AGAIN_SECS, self._write_soon)
 
     def write_all(self) -> None:
-        """Write, however long that takes; a child that dies meanwhile takes it along."""
+        """Write all pending bytes, however long the child takes; the death of the child drops the
+        rest.
+        """
         self._put_since_write = 0
         child = self.child
         while child is not None and child is self.child and not child.write():
@@ -105,7 +110,9 @@ class ChildChannel(ShellComponent):
     # --- waiting and taking -----------------------------------------------------------------------
 
     def wait(self) -> None:
-        """Until the child reads, speaks or dies, or a second is over; see to what it said."""
+        """Wait until the child reads, writes or dies, for a second at most, and handle its
+        messages.
+        """
         pause_secs = POLL_SECS if self.child is not None else self.pause_left_secs
         self.ask()
         self._sleep(min(POLL_SECS, pause_secs))
@@ -128,7 +135,7 @@ class ChildChannel(ShellComponent):
         return self.child is None or not (self.reader.inbox or self.reader.child_exit)
 
     def _notify(self) -> None:
-        """In the reader's thread: there is something in the inbox, or its end."""
+        """In the reader's thread: the inbox has messages, or the child has ended."""
         if not self._take_is_called:
             self._take_is_called = True
             self.delegate.call_soon(self._take)
@@ -144,7 +151,9 @@ class ChildChannel(ShellComponent):
             self._notify()
 
     def _drain(self) -> None:
-        """See to what is there now. No more: a child that never stops must not keep us for ever."""
+        """Handle the messages present at the start of the call: an endless writer must not hold the
+        main loop.
+        """
         if self.child is None:
             return
         reader = self.reader
@@ -169,7 +178,7 @@ class ChildChannel(ShellComponent):
             self._write_soon()
 
     def close_channel(self) -> None:
-        """End the child: by the end of its stdin, and if that does not help by force."""
+        """Stop the child: by closing stdin, then by force."""
         child, self.child = self.child, None
         self.has_failed = True
         if child is not None:

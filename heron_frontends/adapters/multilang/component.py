@@ -1,4 +1,4 @@
-"""What ShellBolt and ShellSpout have in common: the child's life, and what it says of itself."""
+"""Base of ShellBolt and ShellSpout: life cycle of the child, and its reports about itself."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ _LEVELS = (logging.DEBUG, logging.DEBUG, logging.INFO, logging.WARNING, logging.
 """Storm's trace, debug, info, warn, error (ShellMsg.ShellLogLevel)."""
 _INFO = 2
 _FINAL_COMMANDS = ("log", "error", "metrics")
-"""What still matters of a child that is ending."""
+"""Commands still handled while a child ends."""
 
 
 class Counts(IMetric):
@@ -49,10 +49,10 @@ class Counts(IMetric):
 
 
 class ShellComponent(BaseComponent):
-    """One child at a time, started again when it dies. All of it is for the main thread."""
+    """One child at a time, restarted after its death. For the main thread only."""
 
     child: ShellChild | None = None
-    """The one that runs; None before the start, between two, and after the end."""
+    """The running child; None before the start, between two children, and after the end."""
     has_failed = False
     """No child is started any more."""
     is_ending = False
@@ -79,7 +79,7 @@ class ShellComponent(BaseComponent):
         }
 
     def _json_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The config as JSON has it; what JSON cannot say is left out."""
+        """The config as JSON; values without a JSON form are dropped with a warning."""
         found: dict[str, Any] = {}
         for key, value in config.items():
             try:
@@ -104,7 +104,7 @@ class ShellComponent(BaseComponent):
         return child
 
     def start_if_due(self) -> None:
-        """Start the successor of a child that died, if its pause is over."""
+        """Start the successor of a dead child once the pause is over."""
         if self.child is None and not self.has_failed and time.monotonic() >= self._restart_at:
             try:
                 self.start_child()
@@ -117,7 +117,9 @@ class ShellComponent(BaseComponent):
         return max(0.0, self._restart_at - time.monotonic())
 
     def report_death(self, child_exit: ChildExit, taken_along: str) -> float | None:
-        """Report how the child died; seconds until it is to be started again, None for never."""
+        """Report the death of the child; returns seconds until the restart, or None without a
+        restart.
+        """
         self.child = None
         self.counts.total["deaths"] += 1
         pause_secs = None if self.has_failed else self._restarts.pause_secs(child_exit.lived_secs)
@@ -139,12 +141,12 @@ class ShellComponent(BaseComponent):
         return f"{self.settings.component}: its child {' '.join(self.settings.command)}"
 
     def _end_instance(self, reason: str) -> None:
-        """End the instance. Raised here it would be taken for an error of one tuple."""
+        """Stop the instance later: an exception here would count as the error of one tuple."""
         self.has_failed = True
         self.delegate.call_soon(lambda: self.delegate.leave(reason))
 
     def died_at_start(self, child_exit: ChildExit) -> ComponentError:
-        """Why `initialize` fails when the first child dies before it has sent its pid."""
+        """Error of `initialize` for a first child that died before its pid."""
         self.child = None
         self._record(
             f"{self._whose} (pid {child_exit.pid}) {child_exit.how} at its start", child_exit
@@ -154,7 +156,7 @@ class ShellComponent(BaseComponent):
     # --- what it says -----------------------------------------------------------------------------
 
     def handle(self, message: Message) -> None:
-        """See to one message of the child; what goes wrong with it is reported as its error."""
+        """Handle one message of the child; a failure is reported as the component's error."""
         try:
             self._see_to(message)
         except Exception as error:  # a task hook that raises, a command that is a list
@@ -175,7 +177,7 @@ class ShellComponent(BaseComponent):
             self.warn_once("unknown_commands", f"an unknown command: {message!r:.200}")
 
     def handle_final_messages(self, messages: Iterable[Message]) -> None:
-        """See to what still matters of a child that has ended."""
+        """Handle the remaining messages of a child that has ended."""
         for message in messages:
             if message.get(COMMAND) in _FINAL_COMMANDS:
                 self.handle(message)
@@ -209,8 +211,9 @@ class ShellComponent(BaseComponent):
             self.report(text)
 
     def _metrics(self, message: Message) -> None:
-        """As IShellMetric.updateMetricFromRPC for metrics that a subclass has registered; of any
-        other the newest value is shown."""
+        """Update metrics as IShellMetric.updateMetricFromRPC does for registered names; for other
+        names the newest value is shown.
+        """
         name, params = str(message.get("name")), message.get("params")
         registered = getattr(self._context, "metrics", {})
         try:

@@ -1,9 +1,9 @@
-"""The tuples that are in a bolt's child: which they are, and how many it may not have read yet.
+"""Tuples in flight in a bolt's child, and the number that the child may not have read yet.
 
-A tuple is answered when the child acked or failed it, or when it has answered a heartbeat that was
-written behind it, for it reads in order. So a child that collects a large batch before it acks any
-is not mistaken for one that does not keep up. The same holds for a tick, which a child may leave
-without an ack: what it emits for the tick comes before its answer. Pure.
+A tuple is answered once the child has acked or failed the tuple, or has answered a later heartbeat,
+since the child reads in order. So a child that collects a large batch before the first ack counts
+as keeping up. The rule covers ticks too, though a child need not ack a tick: its emits for the tick
+precede the answer. Pure.
 """
 
 from itertools import count, takewhile
@@ -13,15 +13,16 @@ from heron_frontends.adapters.multilang.protocol import OWN_ID
 
 
 class ChildInFlight:
-    """Tuples by the id that the child knows them by, oldest first."""
+    """Tuples by id in the child's messages, oldest first."""
 
     def __init__(self) -> None:
         self.unanswered = 0
         self._unsettled: dict[str, Any] = {}
-        """None for one that was failed here while the child still has it."""
+        """None for a tuple failed by the instance while the child still has it."""
         self._ticks: list[int] = []
-        """The numbers of those that are not answered, oldest first; never changed in place, so any
-        thread may look."""
+        """Numbers of unanswered ticks, oldest first; replaced, never changed in place, so any
+        thread may read the list.
+        """
         self._numbers = count(1)
         self._last = 0
         self._asked_behind = 0
@@ -50,7 +51,7 @@ class ChildInFlight:
         self._ticks = [each for each in self._ticks if key != f"{OWN_ID}{each}"]
 
     def add(self, tup: Any) -> str:
-        """Take a tuple in; returns its id, which no other tuple ever has."""
+        """Add a tuple; returns its id, unique for the life of the instance."""
         self._last = next(self._numbers)
         key = str(self._last)
         self._unsettled[key] = tup
@@ -58,7 +59,7 @@ class ChildInFlight:
         return key
 
     def settle(self, key: str) -> Any:
-        """The child acked or failed a tuple: the tuple, or None if it was failed here before.
+        """Settle a tuple that the child acked or failed; returns None for a tuple failed earlier.
 
         KeyError for an id that is not in the child.
         """
@@ -68,14 +69,14 @@ class ChildInFlight:
         return tup
 
     def mark_failed(self, key: str) -> Any:
-        """A tuple fails here: the tuple if it had not failed before. The child still has it."""
+        """Mark a tuple failed while the child still has it; returns None if already failed."""
         tup = self._unsettled.get(key)
         if tup is not None:
             self._unsettled[key] = None
         return tup
 
     def anchors(self, keys: list[str]) -> tuple[list[Any], list[str]]:
-        """The tuples of these ids, and the ids that are none; heartbeats and ticks are neither."""
+        """Tuples of `keys`, and the unknown ids; ids of heartbeats and ticks are skipped."""
         unsettled = self._unsettled
         found = [unsettled[key] for key in keys if unsettled.get(key) is not None]
         unknown = [key for key in keys if key not in unsettled and not key.startswith(OWN_ID)]
@@ -90,14 +91,14 @@ class ChildInFlight:
         self._asked_behind = self._last
 
     def answer(self) -> None:
-        """The last heartbeat asked is answered: what was written before it is read."""
+        """The last heartbeat is answered: the child has read everything written before."""
         edge = self._answered_up_to = self._asked_behind
         newer = takewhile(lambda key: int(key) > edge, reversed(self._unsettled))
         self.unanswered = sum(1 for _ in newer)
         self._ticks = [each for each in self._ticks if each > edge]
 
     def clear(self) -> list[Any]:
-        """The child is gone: the tuples that went with it."""
+        """Forget a dead child; returns its unsettled tuples."""
         lost = [tup for tup in self._unsettled.values() if tup is not None]
         self._unsettled.clear()
         self._ticks = []

@@ -1,8 +1,8 @@
 r"""Messages as Storm's default has them: JSON text, a line end, the line `end`.
 
-What else comes on stdout (a stray print) is kept apart from messages and kept as lines, so that one
-print does not cost the stream: a message begins at a line's first brace, and at the next `end`
-everything is in step again.
+Other output on stdout (a stray print) is separated from the messages and kept as lines, so a print
+does not break the stream: a message starts at the first brace of a line, and the next `end`
+restores the framing.
 """
 
 import json
@@ -56,7 +56,7 @@ class JsonCodec:
         return f'{{"id":"{key}",{head}{json_text(tup.values)}}}\nend\n'.encode("ascii")
 
     def _head(self, component: str, stream: str, task: int | None) -> str:
-        """What is the same in all tuples of one source."""
+        """Fields shared by all tuples of one source."""
         fields = json_text({"comp": component, "stream": stream, "task": task})
         head = self._heads[component, stream, task] = f'{fields[1:-1]},"tuple":'
         return head
@@ -91,7 +91,7 @@ class JsonCodec:
             messages.append(decoded(value))
 
     def _among_strays(self, text: str) -> Message | None:
-        """The message that stands between stray lines, if one does; the rest is noted."""
+        """Message among stray lines, if present; the stray lines are kept."""
         begin = 0
         for line in text.splitlines(keepends=True):
             at = begin + max(0, line.find("{"))
@@ -109,7 +109,7 @@ class JsonCodec:
         return None
 
     def _shed(self) -> None:
-        """Stray lines at the beginning are known for what they are before their `end` comes."""
+        """Recognise stray lines at the start of the buffer before their `end` arrives."""
         buffer, begin = self._buffer, 0
         while (end := buffer.find(b"\n", begin)) >= 0:
             line = bytes(buffer[begin:end]).strip()

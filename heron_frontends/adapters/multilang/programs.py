@@ -1,4 +1,4 @@
-"""Finds the program of a shell component, or says in one line why it cannot be run."""
+"""Finds the program of a shell component, or says in one line why the program cannot run."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ _INTERPRETERS = {
     ".pl": "perl",
     ".php": "php",
 }
-"""A script's suffix -> what usually runs it."""
+"""Suffix of a script -> usual interpreter."""
 _REFUSALS = {
     errno.ENOEXEC: "the file is neither a program nor a script with a #! line",
     errno.ENOENT: "its #! line names a program that does not exist",
@@ -27,7 +27,7 @@ _REFUSALS = {
 def find_program(settings: ShellSettings) -> list[str]:
     """The command with its program's path: in the directory, on PATH, or beside our Python.
 
-    ComponentError if there is none, or if it may not be executed.
+    ComponentError for a missing program, or a program without execute permission.
     """
     name, *arguments = settings.command
     local = os.path.join(settings.directory, name)
@@ -49,8 +49,9 @@ def _may_run(path: str) -> bool:
 
 
 def _on_path(settings: ShellSettings, name: str) -> str | None:
-    """Beside our Python are the commands of its environment (streamparse_run), which is not on
-    PATH unless it is activated."""
+    """The instance's Python environment has its commands (streamparse_run) beside the interpreter;
+    PATH includes the folder only after an activation.
+    """
     ours = os.path.join(os.path.dirname(sys.executable), name)
     found = shutil.which(name, path=settings.environment.get("PATH", os.defpath))
     return found or (ours if _may_run(ours) else None)
@@ -65,6 +66,6 @@ def _not_executable(path: str, name: str) -> str:
 
 
 def why_not(settings: ShellSettings, program: str, error: OSError) -> ComponentError:
-    """What the system's refusal to run a program that exists means."""
+    """Meaning of the system's refusal to run an existing program."""
     reason = _REFUSALS.get(error.errno or 0, error.strerror)
     return ComponentError(f"{settings.component}: {program} cannot be run: {reason}")

@@ -19,19 +19,21 @@ COMMAND = "command"
 EMIT = "emit"
 PID = "pid"
 OWN_ID = "-"
-"""How ids of heartbeats and ticks begin. No tree hangs on them, so acks of them mean nothing."""
+"""Prefix of ids of heartbeats and ticks. Acks of such ids are ignored: they belong to no tree."""
 
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 """A tuple may have 10 MiB (topology.message.bytes.max), in JSON six times as much at worst."""
 GARBAGE_BYTES_MAX = 1024 * 1024
-"""What a child may write between two messages that is no message: more than any stack trace."""
+"""Maximum of bytes between two messages outside of a message: more than any stack trace."""
 
 
 class MultilangCodec(Protocol):
-    """Messages <-> bytes of one child; what it decodes is one stream from its beginning."""
+    """Encodes and decodes messages of one child; the decoded bytes form one stream from its
+    start.
+    """
 
     strays: list[str]
-    """Lines that were no message, oldest first; whoever logs them empties the list."""
+    """Lines outside of messages, oldest first; the caller logs the lines and empties the list."""
 
     def encode(self, message: Any) -> bytes:
         """A message as bytes; TypeError or ValueError if a value in it cannot be said."""
@@ -40,15 +42,15 @@ class MultilangCodec(Protocol):
         """The message that gives `tup` to the child as `key`; errors as for `encode`."""
 
     def feed(self, data: bytes) -> list[Message]:
-        """The messages that end in `data`; ProtocolError when there is no going on."""
+        """Messages completed by `data`; ProtocolError if the stream cannot be resumed."""
 
 
 NO_UTF_8 = "surrogateescape"
-"""How a codec decodes text: bytes that are no UTF-8 stand in it as lone surrogates."""
+"""Error handler for decoding text: invalid UTF-8 bytes become lone surrogates."""
 
 
 def check_text(value: Any) -> None:
-    """ValueError for a decoded value with a text that is not what the child has written."""
+    """ValueError for a decoded value with text that differs from the child's bytes."""
     if isinstance(value, str):
         if not value.isascii():
             _check_text(value)
@@ -70,12 +72,12 @@ def _check_text(value: str) -> None:
 
 
 def _is_half(value: str) -> bool:
-    """Whether it has a lone surrogate that stands for no byte."""
+    """Whether the text has a lone surrogate that does not stand for a byte."""
     return any("\ud800" <= each < "\udc80" or "\udcff" < each <= "\udfff" for each in value)
 
 
 def for_people(value: Any) -> Any:
-    """The same with a question mark for each byte that is no text: for logs and names alone."""
+    """The value with a question mark for each invalid byte: for logs and names only."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
@@ -91,7 +93,7 @@ def decoded(message: Message) -> Message:
 
 
 def is_message(value: object) -> bool:
-    """Whether a decoded value is what a child may say: a command, or its pid."""
+    """Whether a decoded value is a message of a child: a command, or a pid."""
     return isinstance(value, dict) and (COMMAND in value or PID in value)
 
 
@@ -129,11 +131,11 @@ class Emit:
     """The child waits for the list of task ids (never for a direct emit)."""
     anchors: list[str]
     id: Any
-    """A spout's id of the tuple, any JSON value; None for a tuple that nobody tracks."""
+    """A spout's id of the tuple, any JSON value; None for an untracked tuple."""
 
 
 def emit_of(message: Message) -> Emit:
-    """The emit in `message`; ProtocolError telling what is wrong with it."""
+    """The emit in `message`; ProtocolError names the fault."""
     values, anchors = message.get("tuple"), message.get("anchors")
     if not isinstance(values, (list, tuple)):
         raise ProtocolError(f"an emit whose tuple is not a list, but {values!r:.80}")

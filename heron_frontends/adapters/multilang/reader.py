@@ -1,4 +1,4 @@
-"""The thread that reads a bolt's child: what it says, whether it lives, and a beat each second."""
+"""Thread that reads a bolt's child, checks the child's life, and sends a heartbeat each second."""
 
 import logging
 import select
@@ -17,13 +17,15 @@ UNANSWERED = "a tuple of task -1 on the stream __heartbeat, which a child answer
 HEARTBEAT_SECS = 1.0
 """Storm's interval of heartbeats (ShellBolt.prepare)."""
 INBOX_READS_MAX = 16
-"""Reads of 64 KiB that wait for the main thread: a megabyte, or one huge message more. While it is
-full nothing is read, so the child waits in its write: that is back-pressure."""
+"""Maximum of unhandled reads of 64 KiB: a megabyte, or one more huge message. A full inbox stops
+the reads, so the child blocks in its write: back-pressure.
+"""
 
 
 class ChildReader(threading.Thread):
-    """Reads one child until its end; `notify` is called when there is something for the main
-    thread, `heartbeat` each second."""
+    """Reads one child to its end; calls `notify` for the main thread, and `heartbeat` each
+    second.
+    """
 
     def __init__(
         self,
@@ -36,9 +38,9 @@ class ChildReader(threading.Thread):
     ) -> None:
         super().__init__(name="child stdout", daemon=True)
         self.inbox: deque[deque[Message]] = deque()
-        """What one read brought, for each read; the main thread removes it when it is done."""
+        """Messages of each read; the main thread removes a read once handled."""
         self.child_exit: ChildExit | None = None
-        """Set last: after the inbox is empty there is nothing more to come."""
+        """Set last: an empty inbox then stays empty."""
         self._child = child
         self._response_timer = response_timer
         self._notify = notify
@@ -72,7 +74,7 @@ class ChildReader(threading.Thread):
             self._each_second()
         if ready:
             return self._read()
-        # Its own children may hold its stdout open for ever.
+        # Processes started by the child may hold its stdout open for ever.
         return not self._child.has_exited
 
     def _read(self) -> bool:
@@ -88,12 +90,14 @@ class ChildReader(threading.Thread):
         return True
 
     def _each_second(self) -> None:
-        """Judge only when the main thread has seen all that was read: it may be its turn."""
+        """Check the timeout only while the inbox is empty: otherwise the main thread may be late,
+        not the child.
+        """
         now = time.monotonic()
         self._next_heartbeat = now + HEARTBEAT_SECS
         if not self.inbox and self._response_timer.is_overdue(now):
             silent = f"sent nothing for {self._response_timer.timeout_secs:g} s"
-            # Before its pid it was asked for no heartbeat.
+            # Before its pid the child received no heartbeat.
             asked = f", nor answered a heartbeat ({UNANSWERED})" if self._has_begun else ""
             self._child.kill(f"{silent}{asked}")
         self._heartbeat()
@@ -113,7 +117,7 @@ class ChildReader(threading.Thread):
             self._has_capacity.set()
 
     def ended(self) -> ChildExit | None:
-        """In the main thread: how the child has ended, when this thread has nothing more to say."""
+        """In the main thread: how the child ended, once the reader thread is done."""
         if self.child_exit is not None:
             self.join()  # it may be about to say so
         return self.child_exit

@@ -25,7 +25,7 @@ class ShellSettings:
     """All variables of the child."""
     serializer: str
     timeout_secs: float
-    """Silence of a child that was asked something, after which it is ended."""
+    """Maximum silence of a child after a request; a longer silence stops the child."""
     pending_max: int
     restart_limit: int
     message_timeout_secs: float
@@ -55,7 +55,7 @@ class ShellSettings:
 
 
 def _value(component: str, config: Mapping[str, Any], key: str, default: Any = None) -> Any:
-    """The value of `key`, or of `default` without one; ComponentError as its reader's error."""
+    """Value of `key`, or `default` if absent; a config error is raised as ComponentError."""
     value = default if config.get(key) is None else config[key]
     try:
         return keys.value_of({key: value}, key)

@@ -1,7 +1,7 @@
 """ShellSpout: a spout whose work is done by a child process in any language.
 
-The protocol goes in turns: a command, then what the child emits, then `sync`. Acks and fails are
-written ahead of the next command, in one go; their turns are waited for together with its own.
+The protocol has turns: a command, the child's emits, then `sync`. Acks and fails are written ahead
+of the next command, in one write; their turns end together with the command's turn.
 """
 
 import select
@@ -26,16 +26,18 @@ from heron_frontends.adapters.multilang.protocol import (
 )
 
 OWED_MAX = 256
-"""Turns that the child may owe before they are waited for."""
+"""Maximum of unfinished turns before the instance waits."""
 POLL_SECS = 1.0
-"""A wait for the child ends after this at the latest, to see whether it lives."""
+"""Maximum wait for the child before its life is checked."""
 CLOSE_SECS = 1.0
 """For a child to exit when its stdin has ended; an instance has 5 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class TupleId:
-    """A tuple id of the child, and which child gave it: a successor knows nothing of it."""
+    """Tuple id of a child, with the child that assigned the id: a successor does not know
+    the id.
+    """
 
     child: ShellChild
     value: Any
@@ -44,8 +46,8 @@ class TupleId:
 class ShellSpout(ShellComponent, Spout):
     """Hosts a program that speaks Storm's multilang protocol (org.apache.storm.spout.ShellSpout).
 
-    Component config as for ShellBolt. A child may say {"command": "finish"}, which Storm does not
-    know: it has nothing more to emit, as Spout.finish().
+    Component config as for ShellBolt. An extension to Storm: {"command": "finish"} marks the end of
+    the child's emits, as Spout.finish() does.
     """
 
     def __init__(self, delegate: Any) -> None:
@@ -58,7 +60,7 @@ class ShellSpout(ShellComponent, Spout):
         """Ids of tuples that could not be emitted; the child gets a fail for each."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Start the child and wait for its pid; ComponentError with the cause if it dies."""
+        """Start the child and wait for its pid; ComponentError with the cause if the child dies."""
         self.prepare(config, context)
         self.commands |= {
             "emit": self._emit,
@@ -68,7 +70,7 @@ class ShellSpout(ShellComponent, Spout):
         self._open(self.start_child())
 
     def start_child(self) -> ShellChild:
-        """Start a child; one that takes another's place is activated as that was."""
+        """Start a child; a successor is activated if the previous child was active."""
         child = super().start_child()
         self._strays = StrayLog(self.logger, child.label, self.counts.total)
         self._owed = 0
@@ -88,16 +90,16 @@ class ShellSpout(ShellComponent, Spout):
     # --- what the engine calls --------------------------------------------------------------------
 
     def next_tuple(self) -> None:
-        """Have the child emit; nothing happens while none runs."""
+        """Have the child emit; without effect while the child is down."""
         self.start_if_due()
         self._turn("next", "")
 
     def ack(self, tup_id: Any) -> None:
-        """Pass it on to the child, unless another one emitted the tuple."""
+        """Forward the ack to the child, unless a previous child emitted the tuple."""
         self._send_outcome("ack", tup_id)
 
     def fail(self, tup_id: Any) -> None:
-        """Pass it on to the child, unless another one emitted the tuple."""
+        """Forward the fail to the child, unless a previous child emitted the tuple."""
         self._send_outcome("fail", tup_id)
 
     def activate(self) -> None:
@@ -115,7 +117,7 @@ class ShellSpout(ShellComponent, Spout):
         return not (self._owed or self._messages or self._refused)
 
     def close(self) -> None:
-        """End the child: by the end of its stdin, and if that does not help by force."""
+        """Stop the child: by closing stdin, then by force."""
         self.has_failed = True
         self._settle(time.monotonic() + CLOSE_SECS)
         child, self.child = self.child, None
@@ -159,7 +161,7 @@ class ShellSpout(ShellComponent, Spout):
         self._owed += 1
 
     def _settle(self, until: float = inf) -> None:
-        """Until the child has ended all turns that it owes, or died, or it is that late."""
+        """Wait until the child has ended its turns, or died, or the time `until` has come."""
         while self.child is not None and self._owed and time.monotonic() < until:
             if self._messages:
                 self.handle(self._messages.popleft())
@@ -171,14 +173,14 @@ class ShellSpout(ShellComponent, Spout):
             self._send_outcome("fail", tup_id)
 
     def _read(self, child: ShellChild) -> bool:
-        """Write what there is to write, then wait for messages; False at the child's end."""
+        """Write pending bytes, then wait for messages; False at the child's end."""
         self.response_timer.ask(time.monotonic())
         child.write()
         if _readable(child, POLL_SECS):
             return self._take(child)
         if self.response_timer.is_overdue(time.monotonic()):
             child.kill(f"sent nothing for {self.response_timer.timeout_secs:g} s")
-        # Its own children may hold its stdout open for ever.
+        # Processes started by the child may hold its stdout open for ever.
         return not child.has_exited
 
     def _take(self, child: ShellChild) -> bool:
@@ -238,7 +240,7 @@ class ShellSpout(ShellComponent, Spout):
 
 
 def _readable(child: ShellChild, secs: float) -> bool:
-    """Wait until it has said something, or until what is unwritten can be written."""
+    """Wait for output of the child, or until pending bytes can be written."""
     poll = select.poll()
     poll.register(child.stdout, select.POLLIN)
     if child.unwritten:

@@ -1,7 +1,7 @@
 """Runs components of pystorm and streamparse, ours or the installed ones, inside an instance.
 
-The user's object stays what it is; nothing is put above its class. What it inherits from the
-library (emit, ack, fail, read_tuple) is shadowed on the object by functions that go straight to
-the instance, unless the user's class has its own. What then still reaches the library's code ends
-in its serializer, whose other end is this process (in_process.py), so every override works.
+The adapter leaves the user's object and its class unchanged. Functions on the object lead straight
+to the instance and shadow the inherited emit, ack, fail and read_tuple, unless the user's class
+overrides the method. Remaining calls into the library's code end in its serializer, whose peer is
+the instance's process (in_process.py), so every override works.
 """

@@ -1,7 +1,7 @@
 """Bolts that collect tuples: BatchingBolt by ticks, TicklessBatchingBolt by time.
 
-Batches are processed in the main thread in either case, so user code is never concurrent, and a
-batch that fails ends nothing but itself.
+The main thread processes batches in either case, so user code is never concurrent, and a failed
+batch affects only its own tuples.
 """
 
 import threading
@@ -18,7 +18,9 @@ from heron_frontends.adapters.storm.bolt import StormBolt
 from heron_frontends.adapters.storm.library import overrides
 
 BATCHER = ("_batch_entry", "_batch_entry_run")
-"""Who overrides one of these has a batcher thread of its own, under the bolt's lock."""
+"""A class that overrides a method listed here gets a batcher thread of its own, under the bolt's
+lock.
+"""
 
 
 class StormBatchingBolt(StormBolt):
@@ -31,7 +33,7 @@ class StormBatchingBolt(StormBolt):
     def __init__(self, user: Any, spec: ComponentSpec, bindings: BoltBindings) -> None:
         super().__init__(user, spec, bindings)
         self._decides_when = overrides(user, "process_batches")
-        """Nobody else knows then what it holds, or when it will let go of it."""
+        """Only the user's code then knows the held tuples and the time of their release."""
 
     def processing(self) -> TupleLoop:
         """BatchingBolt._run without its reading: acks come with the batch."""
@@ -68,8 +70,9 @@ class StormBatchingBolt(StormBolt):
         return self._tick_secs is not None
 
     def handle_exception(self, error: BaseException | None) -> None:
-        """As for every bolt; pystorm leaves the batches that are done behind, empty, and would give
-        them to process_batch once more."""
+        """Handle the exception as for every bolt, then remove processed batches: pystorm leaves
+        these behind, empty, and would pass each to process_batch again.
+        """
         try:
             super().handle_exception(error)
         finally:
@@ -91,14 +94,14 @@ class StormBatchingBolt(StormBolt):
             return True
 
     def on_finish(self) -> None:
-        """Process what is held; each batch once, whatever becomes of the others."""
+        """Process the held tuples; each batch once, independently of the others."""
         for _ in range(len(self.users_object._batches)):
             if self.retains_tuples():
                 self.process_batches()
         super().on_finish()
 
     def process_batches(self) -> None:
-        """Process all batches now; what one raises is reported, and handled as pystorm does."""
+        """Process all batches now; an exception is reported, then handled as in pystorm."""
         user = self.users_object
         try:
             run_returned(self, user.process_batches())
@@ -119,7 +122,7 @@ class StormTicklessBolt(StormBatchingBolt):
 
     @property
     def is_timed(self) -> bool:
-        """It always is."""
+        """Always true."""
         return True
 
     def ready(self, storm_conf: dict[str, Any]) -> None:
@@ -164,7 +167,7 @@ class StormTicklessBolt(StormBatchingBolt):
                 time.sleep(user.secs_between_batches)
 
     def _take_current(self) -> list[Any]:
-        """The batch that was worked on last; from now on there is none."""
+        """Take the batch of the last call, leaving an empty batch."""
         user = self.users_object
         with user._batch_lock:
             current: list[Any] = user._current_tups

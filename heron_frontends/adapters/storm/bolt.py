@@ -22,7 +22,7 @@ from heron_frontends.adapters.storm.tuples import (
 from heronpy_compat.pystorm.bolt import values_class
 
 _OWN_LOOP = ("_run", "read_tuple", "read_command", "read_message")
-"""Who overrides one of these gets its tuples as pystorm reads them."""
+"""A class that overrides a method listed here receives tuples as pystorm reads the tuples."""
 NOTHING: tuple[Any, ...] = ()
 
 
@@ -37,7 +37,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
     takes_turns = HOT_PATH == COMPILED
     """Whether its loop over tuples is compiled."""
     returns_task_ids = True
-    """Whether emit returns them where they are asked for; a BatchingBolt's never does."""
+    """Whether emit returns task ids on request; a BatchingBolt's emit never does."""
 
     def __init__(self, user: Any, spec: ComponentSpec, bindings: BoltBindings) -> None:
         super().__init__(user, spec, bindings)
@@ -54,7 +54,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
         self._shadow_ack = _settle(self, "ack")
         self._loop: TupleLoop = self._own_loop
         self._emit: Callable[..., Any] | None = None
-        """Made when it is known which thread is the main one."""
+        """Created once the main thread is known."""
         self._warned = False
         self._acts["ack"] = lambda each: self.settle("ack", each["id"])
         self._acts["fail"] = lambda each: self.settle("fail", each["id"])
@@ -77,12 +77,12 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
                     self.users_object._source_tuple_types[source][stream] = tuple_type
 
     def ready(self, storm_conf: dict[str, Any]) -> None:
-        """Make the loop over tuples of what the user's object has now."""
+        """Make the loop over tuples from the current methods of the user's object."""
         self._loop = self._own_loop if self.has_own_loop else self.processing()
 
     @property
     def acks_later(self) -> bool:  # type: ignore[override]
-        """Whether its class leaves acks to its own code."""
+        """Whether the class leaves acks to user code."""
         return not self.users_object.auto_ack
 
     @property
@@ -107,7 +107,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
     # --- what the engine calls ------------------------------------------------------------------
 
     def process(self, tup: Any) -> Any:
-        """One tuple through user code, and its ack; the coroutine of one that is async."""
+        """Process one tuple, with its ack; an async `process` returns its coroutine."""
         return super().process_coroutine(tup) if self.is_async else self._loop((tup,))
 
     def process_coroutine(self, tup: Any) -> Any:
@@ -140,7 +140,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
             run_returned(self, on_finish())
 
     def close(self) -> None:
-        """What is under way is cancelled."""
+        """Cancel running coroutines."""
         if self.coroutines is not None:
             self.coroutines.close()
 
@@ -159,9 +159,9 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
     # --- one tuple ------------------------------------------------------------------------------
 
     def processing(self) -> TupleLoop:
-        """Bolt._run without its reading: made once, for every tuple passes it.
+        """Bolt._run without its reading; created once, because every tuple passes the loop.
 
-        After an exception it is not done with its tuple: _current_tups are those to fail.
+        After an exception the loop keeps its tuple: _current_tups are the tuples to fail.
         """
         user, live, bindings = self.users_object, self.live, self.bindings
         process, named = self.keyed_process(), live.by_id
@@ -187,7 +187,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
         return run
 
     def turns(self, process: Callable[[Any], Any], acks: bool) -> TupleLoop:
-        """The same where what is around `process` is compiled: only the call is Python's."""
+        """The loop with compiled surroundings of `process`: only the call is Python's."""
         user, live, bindings = self.users_object, self.live, self.bindings
         named, forget, refuse = live.by_id, live.forget, self.refuse_returned
 
@@ -200,7 +200,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
         return run
 
     def keyed_process(self) -> Callable[[Any], None]:
-        """The user's `process`, which knows the current key if there are keyed states."""
+        """The user's `process`, with the current key set if the bolt has keyed states."""
         fields_of = self._makers.fields_of
         return keyed(self.shaped_process(), self.state, self._inputs, fields_of)
 
@@ -215,7 +215,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
         user._current_tups = []
 
     def tick_user(self, tup: Any) -> None:
-        """A tick, and its ack, which only a user's own `ack` can see."""
+        """Deliver a tick, with an ack only for a user's own `ack`."""
         user = self.users_object
         run_returned(self, user.process_tick(tup))
         if user.auto_ack and self._has_own_ack:
@@ -232,7 +232,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
         self.users_object._run()
 
     def _read_tuple(self) -> Any:
-        """In place of Bolt.read_tuple: the very tuple that the engine gave."""
+        """In place of Bolt.read_tuple: the tuple from the engine."""
         while isinstance(found := self.serializer.read(), list):
             self.users_object._pending_task_ids.append(found)
         return found
@@ -251,8 +251,9 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
     # --- acks and anchors -------------------------------------------------------------------------
 
     def find(self, tup: Any) -> Any:
-        """The engine's tuple for it, for a Tuple of the same id, or for an id; None if it is
-        settled, or never was."""
+        """The engine's tuple for `tup`: a live tuple, a Tuple of equal id, or an id. None for a
+        settled or unknown tuple.
+        """
         if isinstance(tup, self.tuple_class):
             return tup
         name = tup.id if isinstance(tup, self._plain) else tup
@@ -271,7 +272,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
         return [live_tuple for each in given if (live_tuple := self.find(each)) is not None]
 
     def settle(self, name: str, tup: Any) -> None:
-        """Ack or fail a Tuple or an id; what is unknown, or a tick, needs neither."""
+        """Ack or fail a Tuple or an id; an unknown tuple, or a tick, is ignored."""
         found = self.find(tup)
         if found is None:
             return
@@ -282,7 +283,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
     def emit_direct(
         self, tup: list[Any], stream: str, anchors: Any, task: int | None, need_task_ids: bool
     ) -> Any:
-        """An emit to one task, or one whose tasks are asked for."""
+        """Emit to one task, or return the tasks of an emit."""
         self.check_direct(stream, task)
         return self.bindings.emit(tup, stream, anchors, task, need_task_ids)
 

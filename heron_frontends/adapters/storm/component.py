@@ -31,14 +31,14 @@ class StormComponent(ComponentDefaults):
     """A user's object of pystorm's or streamparse's, as the engine drives it."""
 
     exits_by_default = False
-    """What exit_on_exception is where the user's class leaves it at the library's True."""
+    """Default of exit_on_exception where the user's class keeps the library's True."""
 
     bindings: Bindings
 
     def __init__(self, user: Any, spec: ComponentSpec, bindings: Bindings) -> None:
         self.users_object = user
         self.bindings = bindings
-        """Its emit, ack and fail are looked up at each call: task hooks are put around them."""
+        """Names of methods looked up at each call, because task hooks wrap them."""
         self.calls = ThreadCalls(bindings.call_soon, self._call_failed)
         self.main_thread = threading.get_ident()
         self._name = spec.name
@@ -60,11 +60,13 @@ class StormComponent(ComponentDefaults):
 
     @property
     def driven_object(self) -> Any:
-        """The adapter itself; what it drives is among its attributes."""
+        """The adapter itself; user objects are among its attributes."""
         return self
 
     def _connected(self, user: Any) -> InProcess:
-        """The user's object's serializer, our end of it; one of the user's own is replaced."""
+        """Serializer of the user's object, with its peer in the process; a user's own serializer is
+        replaced.
+        """
         if not isinstance(user.serializer, InProcess):
             user.serializer = InProcess()
         found: InProcess = user.serializer
@@ -72,8 +74,9 @@ class StormComponent(ComponentDefaults):
         return found
 
     def init_state(self, state: Any) -> None:
-        """The states that the user's class declares. Its own `init_state`, an extension, comes
-        after `initialize`: in Storm initState comes after prepare."""
+        """Provide the states declared by the user's class. The class's own `init_state`, an
+        extension, comes after `initialize`: in Storm initState comes after prepare.
+        """
         self.state = state
         provide(self.users_object, state, self._name)
 
@@ -113,10 +116,10 @@ class StormComponent(ComponentDefaults):
         _quicken(user)
 
     def prepare(self, storm_conf: dict[str, Any], context: dict[str, Any]) -> None:
-        """Before the user's `initialize`: everything that it may call."""
+        """Before the user's `initialize`: set up everything that `initialize` may call."""
 
     def ready(self, storm_conf: dict[str, Any]) -> None:
-        """After it: what it may have changed is looked at."""
+        """After the user's `initialize`: read attributes that `initialize` may have changed."""
 
     def shadow(self, name: str, function: Callable[..., Any]) -> None:
         """Give the object a `name` of ours instead of the library's; the user's own stays."""
@@ -130,8 +133,9 @@ class StormComponent(ComponentDefaults):
     # --- errors -------------------------------------------------------------------------------
 
     def handle_exception(self, error: BaseException | None) -> None:
-        """After its report: what pystorm does about it; the process ends if the user's class
-        wants that (exit_on_exception), or the topology (topology.bolt.on.exception)."""
+        """After the error's report: handle the error as pystorm does; the process ends for a class
+        with exit_on_exception, or by the topology's setting (topology.bolt.on.exception).
+        """
         user = self.users_object
         self._handling = True
         try:
@@ -165,7 +169,7 @@ class StormComponent(ComponentDefaults):
     # --- messages of the library's code ---------------------------------------------------------
 
     def take_message(self, message: dict[str, Any]) -> None:
-        """Do what a message asks for; `sync`, `pid` and what nobody knows mean nothing here."""
+        """Execute a message's command; `sync`, `pid` and unknown commands are ignored."""
         act = self._acts.get(message.get("command", ""))
         if act is not None:
             act(message)
@@ -179,7 +183,7 @@ class StormComponent(ComponentDefaults):
             self.serializer.inbox.appendleft(tasks)
 
     def emit_message(self, message: dict[str, Any], direct_task: Any, wanted: bool) -> Any:
-        """Emit what a message says; returns the task ids if they are wanted."""
+        """Emit the tuple of a message; returns the task ids if wanted."""
         raise NotImplementedError
 
     def _take_log(self, message: dict[str, Any]) -> None:
@@ -193,7 +197,7 @@ class StormComponent(ComponentDefaults):
     # --- other threads --------------------------------------------------------------------------
 
     def in_main_thread(self, call: Callable[[], Any]) -> None:
-        """Make a call now in the main thread, or leave it for that."""
+        """Make a call in the main thread: immediately, or queued from another thread."""
         if threading.get_ident() == self.main_thread:
             call()
         else:
@@ -231,12 +235,12 @@ def _nothing(*arguments: Any) -> None:
 
 
 def stream_name(stream: str | None) -> str:
-    """The stream that pystorm's None means."""
+    """Stream name for pystorm's None."""
     return DEFAULT_STREAM if stream is None else stream
 
 
 def _quicken(user: Any) -> None:
-    """Let the object's attributes be found fast again, as before somebody looked at its `vars`.
+    """Restore fast attribute look-ups of an object after a read of its `vars`.
 
     From then on CPython 3.11 takes five times as long for each (15 ns), because the dict shares its
     keys with other objects of the class. Taking an item out gives it keys of its own.

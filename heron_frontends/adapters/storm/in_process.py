@@ -1,4 +1,4 @@
-"""A serializer whose other end is this process: where the library's own code reads and writes."""
+"""Serializer with its peer in the same process, for the library's own reads and writes."""
 
 from collections import deque
 from collections.abc import Callable
@@ -16,13 +16,13 @@ class InProcess:
     def __init__(self, *streams_and_locks: Any) -> None:
         self.inbox: deque[Any] = deque()
         self.as_message: Callable[[Any], Any] = _identity
-        """How the library's code sees what is in the inbox."""
+        """Converts an inbox item to the form expected by the library's code."""
         self._early: list[dict[str, Any]] = []
         self._take: Take = self._early.append
-        """A constructor may log; nobody is there to take it before `connect`."""
+        """Messages before `connect`: a constructor may log."""
 
     def connect(self, take: Take) -> None:
-        """From here on messages go to `take`, those sent before first."""
+        """Send messages to `take` from now on, after delivery of the earlier messages."""
         self._take = take
         for message in self._early:
             take(message)
@@ -37,7 +37,7 @@ class InProcess:
         return self.as_message(self.read())
 
     def read(self) -> Any:
-        """The next message; RuntimeError if there is none, for it would never come."""
+        """The next message; RuntimeError for an empty inbox, which would never fill."""
         if not self.inbox:
             raise RuntimeError(
                 "_run or read_command asks for another message, but gets one for each call of _run"

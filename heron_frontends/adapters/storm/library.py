@@ -1,4 +1,4 @@
-"""Which classes are the library's and which are the user's; how a user's object is made."""
+"""Tells classes of the library from the user's, and creates the user's object."""
 
 import inspect
 import signal
@@ -23,7 +23,7 @@ _ARGUMENTS: dict[str, Any] = {
 
 
 def overrides(user: Any, name: str) -> bool:
-    """Whether the user's object or one of the user's classes has its own `name`."""
+    """Whether the user's object, or a class of the user, defines `name`."""
     if name in vars(user):
         return True
     owner = next((each for each in type(user).__mro__ if name in vars(each)), None)
@@ -38,9 +38,10 @@ def module_of(cls: type, name: str) -> Any:
 
 
 def make(cls: type, args: tuple[Any, ...]) -> Any:
-    """The user's object; what its constructor raises passes on.
+    """Create the user's object; errors of its constructor pass on.
 
-    It has to take what pystorm gives it, the keyword `serializer`, or nothing at all.
+    The constructor has to accept pystorm's arguments, the keyword `serializer`, or be callable
+    without arguments.
     """
     with _in_this_process(cls):
         return cls(*args, **_accepted(cls, args))
@@ -55,7 +56,7 @@ def _is_below(module: str, package: str) -> bool:
 
 
 def _accepted(cls: type, args: tuple[Any, ...]) -> dict[str, Any]:
-    """Those of the library's keyword arguments that a class takes besides `args`."""
+    """The library's keyword arguments accepted by a class besides `args`."""
     parameters = list(inspect.signature(cls).parameters.values())
     kinds = {each.kind for each in parameters}
     if inspect.Parameter.VAR_POSITIONAL not in kinds:

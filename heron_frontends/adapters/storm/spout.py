@@ -12,7 +12,7 @@ from heron_frontends.adapters.storm.library import module_of, overrides
 from heronpy_compat.pystorm.spout import check_id
 
 _OWN_LOOP = ("_run", "read_command", "read_message")
-"""Who overrides one of these gets its commands as pystorm reads them."""
+"""A class that overrides a method listed here receives commands as pystorm reads them."""
 
 
 class StormSpout(ShapedSpout, StormComponent, SpoutDefaults):
@@ -27,7 +27,7 @@ class StormSpout(ShapedSpout, StormComponent, SpoutDefaults):
         self._is_reliable = isinstance(user, module_of(type(user), "spout").ReliableSpout)
         self.wants_acks = self._has_own_loop or self._is_reliable or overrides(user, "ack")
         self._emit: Callable[..., Any] | None = None
-        """Made when it is known which thread is the main one."""
+        """Created once the main thread is known."""
         if not hasattr(user, "finish"):
             user.finish = self.finish
 
@@ -38,7 +38,7 @@ class StormSpout(ShapedSpout, StormComponent, SpoutDefaults):
         self.shadow("emit", _reliable_emit(user, emit) if self._is_reliable else emit)
 
     def ready(self, storm_conf: dict[str, Any]) -> None:
-        """Spare a call for each tuple, unless somebody put something around it."""
+        """Save a call for each tuple, unless a wrapper is set on the method."""
         for name in ("next_tuple", "ack"):
             if not self._has_own_loop and name not in vars(self):
                 setattr(self, name, getattr(self.users_object, name))
@@ -48,7 +48,7 @@ class StormSpout(ShapedSpout, StormComponent, SpoutDefaults):
                 self.next_tuple = step  # type: ignore[method-assign]
 
     def close(self) -> None:
-        """What is under way is cancelled."""
+        """Cancel running coroutines."""
         if self.coroutines is not None:
             self.coroutines.close()
 
@@ -59,18 +59,18 @@ class StormSpout(ShapedSpout, StormComponent, SpoutDefaults):
             user.emit = emit_of(self._emit, None, threading.get_ident)
 
     def finish(self) -> None:
-        """An extension that every spout here has: it has nothing more to emit."""
+        """Mark the end of the spout's emits, an extension of every spout here."""
         self.in_main_thread(self.bindings.finish)
 
     def emit_direct(
         self, tup: list[Any], tup_id: Any, stream: str, task: int | None, need_task_ids: bool
     ) -> Any:
-        """An emit to one task, or one whose tasks are asked for."""
+        """Emit to one task, or return the tasks of an emit."""
         self.check_direct(stream, task)
         return self.bindings.emit(tup, tup_id, stream, task, need_task_ids)
 
     def emit_message(self, message: dict[str, Any], direct_task: Any, wanted: bool) -> Any:
-        """Emit what a message of the library's code says."""
+        """Emit the tuple of a message from the library's code."""
         stream = message.get("stream")
         return _plain_emit(self, self.main_thread)(
             message["tuple"], message.get("id"), stream, direct_task, wanted
@@ -135,7 +135,7 @@ def _plain_emit(spout: StormSpout, main_thread: int) -> Callable[..., Any]:
 
 
 def _reliable_emit(user: Any, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """ReliableSpout.emit: what was emitted is remembered until it is acked."""
+    """ReliableSpout.emit: keeps each emitted tuple until its ack."""
 
     def emit(
         tup: Any,

@@ -10,8 +10,9 @@ from heronpy_compat.pystorm.bolt import values_class
 
 SYSTEM_TASK = -1
 LIVE_MAX = 100_000
-"""Tuples that may be asked for by their id, some 30 MB; those that were named first are forgotten
-first. Only a bolt that reads ids and never acks has so many."""
+"""Maximum of tuples kept for look-ups by id, some 30 MB; the first to be named is the first
+dropped. Only a bolt that reads ids and never acks has so many.
+"""
 
 _items = vars(Items)
 _address = id
@@ -24,7 +25,7 @@ class LiveTuples:
         self.by_id: dict[str, Any] = {}
 
     def name(self, tup: Any) -> str:
-        """The tuple's id; from now on it is found by it."""
+        """Id of the tuple; registers the tuple for look-ups by id."""
         text = id_of(tup)
         if len(self.by_id) >= LIVE_MAX:
             self.by_id.pop(next(iter(self.by_id)), None)
@@ -37,15 +38,15 @@ class LiveTuples:
 
 
 def id_of(tup: Any) -> str:
-    """A tuple's id; one that nobody tracks is known by its place in memory."""
+    """Id of a tuple; for an untracked tuple, its address in memory."""
     return str(tup.tuple_key or -_address(tup))
 
 
 def tuple_class(plain: Any, live: LiveTuples) -> Any:
     """A class of the engine's tuples (TupleLayout) that user code sees as `plain`, pystorm's Tuple.
 
-    Component, stream, task and values are where a Tuple has them, so those are read as fast. The id
-    is made when it is asked for; what deals with a Tuple as a whole makes one.
+    Component, stream, task and values sit at the positions of a Tuple, so access is equally fast.
+    The id is computed on demand; operations on a whole Tuple create a plain one.
     """
 
     class StormTuple(FromItems, plain):  # type: ignore[misc]
@@ -99,13 +100,13 @@ def tick_class(kind: Any) -> Any:
 
 
 def tick(kind: Any, interval_secs: float | None, now: float) -> Any:
-    """A tick as Storm makes it: its value is the interval."""
+    """A tick as in Storm: its value is the interval."""
     head = (0, SYSTEM_COMPONENT, TICK_STREAM, SYSTEM_TASK, (interval_secs,), now, None)
     return kind(head)
 
 
 class ValuesMakers:
-    """For each stream that is read, what makes the `values` of its tuples of a list."""
+    """Makers of the `values` of tuples from a list, by input stream."""
 
     def __init__(self, fields: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
         """`fields`: component -> stream -> names, as in Storm's context."""
