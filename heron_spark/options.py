@@ -10,9 +10,9 @@ from heron_core.errors import UsageError
 ENGINE = "spark engine"
 """The kind of back end of a topology that is a query."""
 MAX_BATCH = 1_000_000
-"""Some 50 MB of short tuples; beyond it a batch gains nothing and only holds more memory."""
+"""Some 50 MB of short tuples; a larger batch only needs more memory."""
 BATCH_SECS = 2.0
-"""A batch costs about 0.4 s of Spark's own, so it is worth this much work (docs/SPARK.md)."""
+"""Target length of a batch, to outweigh Spark's own cost of about 0.4 s (docs/SPARK.md)."""
 
 
 MASTER = re.compile(
@@ -22,12 +22,12 @@ MASTER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A gzipped tar that executors unpack as a folder `name` where they work."""
+    """A gzipped tar, unpacked by executors as folder `name` in their working folder."""
 
     path: str
     name: str
     inside: str
-    """The folder in it that counts, from where executors work."""
+    """The relevant folder in the archive, relative to the executor's working folder."""
     on_path: bool
     """Whether `inside` is for PYTHONPATH."""
 
@@ -38,22 +38,25 @@ class SparkOptions:
 
     master: str = "local[*]"
     checkpoint: str | None = None
-    """Folder that outlives the run and that every worker reaches by this path; None: a folder of
-    the run's own, removed at its end."""
+    """Folder that outlives the run, at one path for all workers; None: a temporary folder of the
+    run.
+    """
     max_batch: int = MAX_BATCH
-    """Deliveries that all spouts together may make for one batch."""
+    """Maximum of deliveries by all spouts for one batch."""
     batch_secs: float = BATCH_SECS
     """How long a batch should take: spouts are asked for as much as that allows."""
     seconds: float | None = None
-    """Stop after this long; None: when the topology ends."""
+    """Duration until a stop; None: until the topology's end."""
     python: str = field(default_factory=lambda: os.environ.get("PYSPARK_PYTHON", sys.executable))
     """The workers' Python."""
     archives: tuple[Archive, ...] = ()
-    """What executors are sent, which then have nothing else of ours."""
+    """Archives sent to executors, then their only source of the project's code."""
     search_paths: tuple[str, ...] | None = None
-    """The topology's, as they are in the archives, from where executors work; None: as here."""
+    """The topology's search paths inside the archives, relative to executors; None: the local
+    paths.
+    """
     scratch: str | None = None
-    """Where the run's temporary folder goes; None: where others do."""
+    """Parent of the run's temporary folder; None: the system's."""
     config: tuple[tuple[str, str], ...] = ()
     """Spark's own settings; they win over ours."""
 

@@ -1,7 +1,7 @@
 """Answers the command line about a detached run, in place of a topology master.
 
-A thread with a socket of its own that only who has the topology's key may talk to. `heronpy stats`,
-`activate`, `deactivate` and `kill` find it in the state store as they find a topology master.
+A thread with a socket, for clients with the topology's key. `heronpy stats`, `activate`,
+`deactivate` and `kill` find the address in the state store, at the node of a topology master.
 """
 
 import logging
@@ -48,20 +48,20 @@ if TYPE_CHECKING:
 log = logging.getLogger("heron_spark")
 
 HWM = 64
-"""Commands that wait: people ask them."""
+"""Maximum of waiting commands: users send few."""
 COMMAND_BYTES_MAX = 64 * 1024
 DRAIN_MESSAGES = 64
 POLL_SECS = 0.1
 """At most so long after the end of the run it answers."""
 LINGER_MS = 100
-"""For answers that are still to be sent when it ends."""
+"""Time to send the remaining answers at the end."""
 UNSUPPORTED = {
     "update": (
         "a Spark query keeps its parallelism, because its checkpoint has the state of each "
         "task: submit the topology again with the new numbers and another --checkpoint"
     )
 }
-"""Commands of a topology master that mean nothing for a query, and why."""
+"""Commands of a topology master without a meaning for a query, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class CommandServer:
         }
 
     def _first_state(self, topology: TopologySpec) -> str:
-        """As a driver before us left it; else as the topology wants it."""
+        """State left by a previous driver, or the topology's initial state."""
         known = self._store.get(execution_path(self._name)) or {}
         if self._store.get(master_path(self._name)) is not None:
             return str(known.get("state", TopologyState.RUNNING))
@@ -108,7 +108,7 @@ class CommandServer:
         return self._draining or self.state == TopologyState.PAUSED
 
     def attach(self, query: "Query") -> None:
-        """Commands are for this query, which has started."""
+        """Direct commands to a query that has started."""
         self._query = query
         query.pause(self._paused)
 
@@ -131,7 +131,7 @@ class CommandServer:
             return messages.Reply(False, {"error": str(error)})
 
     def stats(self, component: str | None, now: float) -> QueryStats:
-        """All numbers; those of one component's instances too if it is given."""
+        """Numbers of all components, including the instances of `component` if given."""
         query = self._query
         with self._lock:
             stats = self._metrics.stats(component, now)
@@ -140,7 +140,7 @@ class CommandServer:
             state=self.state,
             events=tuple(self._actions),
             drained=query is None or query.drained,
-            # Nothing runs before the first batch, and a paused query has none.
+            # Before the first batch the counters are empty, and a paused query has no batch.
             ready=stats.ready or (query is not None and self._paused),
         )
 
@@ -150,7 +150,7 @@ class CommandServer:
         return self.stats(wanted, time.monotonic()).to_json()
 
     def _acted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """An event: what a user has asked for; ProtocolError if `requester` is none."""
+        """An event of a user's request; ProtocolError for an invalid `requester`."""
         requester = from_json(Requester, arguments.get("requester"), "a requester")
         what, why = str(arguments.get("what", "")), f"asked by {requester}"
         event = TopologyEvent(

@@ -1,6 +1,6 @@
 """A run without a terminal: a command server answers, printed lines go to logs.
 
-Its process is one that may be started again: what it has done is in the checkpoint folder.
+The process can be restarted at any time: the checkpoint folder holds its progress.
 """
 
 import logging
@@ -36,7 +36,7 @@ class DetachedEnding(Enum):
     FAILED = "failed"
     """It would fail again."""
     LOST = "lost"
-    """Nothing is wrong with it: its JVM died."""
+    """A restart may succeed: the JVM died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class DetachedResult:
 
 
 class Logs:
-    """What tasks print: a log for each, COMPONENT-TASK.log as those of other topologies."""
+    """Logs of printed lines: one COMPONENT-TASK.log per task, as for native topologies."""
 
     def __init__(self, folder: str, packing: PackingPlan, settings: LogSettings) -> None:
         self._logs = {
@@ -74,7 +74,7 @@ class Logs:
 
 
 def _log_at(path: str, settings: LogSettings) -> RotatingFileHandler:
-    """A log that is there, if empty, and open only once somebody prints: tasks may be thousands."""
+    """A log file created at once and opened at the first line, because tasks may be thousands."""
     with open(path, "a"):
         pass
     handler = RotatingFileHandler(
@@ -96,8 +96,9 @@ def run_detached(
     logs: str,
     announce: Callable[[str], None],
 ) -> DetachedResult:
-    """Run a checked topology until its end, SIGTERM, or a failure. `packing` is the one in the
-    state store, `logs` the folder for what tasks print; `announce` gets the application's id."""
+    """Run a checked topology until its end, SIGTERM, or a failure. `packing` is the plan in the
+    state store, `logs` the folder of the tasks' logs; `announce` gets the application's id.
+    """
     from heron_spark.driver.query import JvmGone
 
     try:

@@ -1,7 +1,7 @@
 """What the commands know of a query in the foreground: a file in the user's folder.
 
-Such a query has no nodes in a state store and no scheduler that writes an outcome. The file is
-written at its start, so a query that is killed leaves it, too; the next run of the name removes or
+A foreground query has neither nodes in a state store nor a scheduler to write an outcome. The file
+is written at the start, so even a killed query leaves the file; the next run of the name removes or
 replaces it.
 """
 
@@ -25,16 +25,16 @@ class ForegroundQuery(Struct, frozen=True):
     topology: TopologySpec
     pid: int
     started: str
-    """What `started_at` says of its process."""
+    """Start time of the process, from `started_at`."""
 
     @property
     def runs(self) -> bool:
-        """Whether its process is there."""
+        """Whether the process still exists."""
         return started_at(self.pid) == self.started
 
 
 def announce(home: Home, topology: TopologySpec) -> None:
-    """Say that this process runs the topology as a query; HeronError if that cannot be written."""
+    """Record the running query of this process; HeronError if the file cannot be written."""
     pid, path = os.getpid(), home.query_file(topology.name)
     query = {
         "pid": pid,

@@ -1,7 +1,7 @@
 """`--engine spark` in the background: the query's driver as the one job of a scheduler process.
 
-So a topology that is a query is listed, looked at, paused and killed as any other, and its driver
-is started again if it dies.
+So a query is listed, inspected, paused and killed like any other topology, and its driver is
+restarted after a crash.
 """
 
 import os
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from heron_engine.scheduler.submission import Submission
 
 READY_SECS = 240.0
-"""A JVM, executors that have to register and unpack what they are sent, and a batch."""
+"""Time for a JVM, for executors to register and unpack the archives, and for a batch."""
 SHUTDOWN_SECS = 15.0
 """User code has 5 s to close, the JVM the rest; below what `heronpy kill` waits for."""
 
@@ -48,7 +48,9 @@ class SparkQueryBackend:
     options: SparkOptions
     """With a checkpoint."""
     remove_at_end: bool
-    """Whether the checkpoint goes when the topology has come to its end: it is not the user's."""
+    """Whether to remove the checkpoint after the topology's end: true for a folder not given by the
+    user.
+    """
     kind = ENGINE
     ready_secs = READY_SECS
 
@@ -135,7 +137,9 @@ class SparkQueryBackend:
 
 
 def query_backend(options: SparkOptions, name: str) -> SparkQueryBackend:
-    """The back end; without a checkpoint it gets the one of this name in the user's folder."""
+    """The back end; without a checkpoint option, with the checkpoint of `name` in the user's
+    folder.
+    """
     if options.checkpoint is not None:
         return SparkQueryBackend(options, remove_at_end=False)
     checkpoint = Home.of_user().checkpoint(name)
@@ -152,8 +156,9 @@ def _announce(launch: "Submission", application: str) -> None:
 
 
 def run_here(topology: TopologySpec, options: SparkOptions) -> tuple[int, QueryStats]:
-    """Run a checked topology as a query in the foreground; the exit code, and what the batches that
-    this run has done come to."""
+    """Run a checked topology as a query in the foreground; returns the exit code and the totals of
+    the run's batches.
+    """
     import tempfile
 
     from heron_spark.driver.run import run_on_spark
@@ -168,7 +173,7 @@ def run_here(topology: TopologySpec, options: SparkOptions) -> tuple[int, QueryS
     with tempfile.TemporaryDirectory(prefix="heronpy-sent-") as folder:
 
         def prepare(checked: SparkOptions) -> SparkOptions:
-            """It is checked, and has its checkpoint: from now on it is the last run of its name."""
+            """Record the checked run, now the last run of its name."""
             announce(home, topology)
             return with_archives(checked, topology, home, folder)
 

@@ -1,10 +1,10 @@
-"""Spark's log of batches: which one began at a time.
+"""Spark's log of batches: the batch started at a given time.
 
     ROOT/offsets/NUMBER      a line with the format, then {"batchTimestampMs": ...}, then offsets
 
-Spark writes a batch there before it runs it, and repeats it with the time that is written there.
-The time is in the plan of the batch (`current_timestamp`), so it is in the batch's rows, whichever
-thread asks for them.
+Spark logs a batch before its run, and repeats the batch with the logged time. The time is part of
+the batch's plan (`current_timestamp`), so every row of the batch carries it, whichever thread runs
+the query.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def batch_begun_at(root: str, time_ms: int) -> int | None:
-    """The number of the batch, the newest ones looked at first; None if the log has none."""
+    """Number of the batch, searched from the newest; None without a match."""
     folder = Path(root, "offsets")
     names = os.listdir(folder) if folder.is_dir() else []
     for number in sorted((int(each) for each in names if each.isdigit()), reverse=True):

@@ -1,6 +1,6 @@
-"""Blocks: what one task sends to one partition of a later level, the payload of a row.
+"""Blocks: tuples from one task to one partition of a later level, as the payload of a row.
 
-A block is messages of the data plane (heron_core.wire.frames) one after the other:
+A block is a sequence of messages of the data plane (heron_core.wire.frames):
 
     u32 number of frames, then for each frame: u32 length, bytes
 """
@@ -12,9 +12,9 @@ from heron_core.wire.frames import Frames, destination_of
 
 NUMBER = struct.Struct("<I")
 GREETING = b"\x05"
-"""What a host sends to the worker that it is about to answer."""
+"""Greeting of a host to the worker whose request comes next."""
 BLOCK_BYTES = 1024 * 1024
-"""A block is closed when it has this much: rows stay far below what Arrow takes, and few."""
+"""Size that closes a block: rows stay few, and far below Arrow's limit."""
 
 LevelPartition = tuple[int, int]
 """(level, partition of that level)"""
@@ -23,7 +23,7 @@ Block = tuple[int, int, bytes]
 
 
 class OutgoingBlocks:
-    """Collects the messages of one task as blocks for the places where they go."""
+    """Collects the messages of one task as blocks by destination."""
 
     def __init__(self, partition_of: Mapping[int, LevelPartition]) -> None:
         self._partition_of = partition_of

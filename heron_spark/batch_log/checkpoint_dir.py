@@ -1,20 +1,20 @@
-"""What lies in the checkpoint folder.
+"""Layout of the checkpoint folder.
 
-    topology.json            whose it is: name, components, parallelism, version of this layout
-    name                     tells it from all other checkpoints, also of this path, for sinks
-    query/                   Spark's own checkpoint: which batches were begun, which are done
-    tasks/TASK/BATCH         what one task did in one batch, written once and never changed
-    records/                 what components keep by themselves while a batch runs (RunStore)
-    ending                   the batch in which bolts finish, once spouts are finished
-    tables/NAME, tables.json frames that are no streams, as they were; which tables there are
-    runs/RUN.json            what the hosts of a run have to know; its removal ends them
-    lock                     held by the process that runs it, which is named in it
+    topology.json            identity: name, components, parallelism, version of the layout
+    name                     a name unique among all checkpoints, even at this path, for sinks
+    query/                   Spark's own checkpoint: started and committed batches
+    tasks/TASK/BATCH         output of one task in one batch, written once and never changed
+    records/                 records that components keep during a batch (RunStore)
+    ending                   number of the batch in which bolts finish, once spouts have finished
+    tables/NAME, tables.json copies of static frames; list of the tables
+    runs/RUN.json            parameters of a run for its hosts; the removal ends the hosts
+    lock                     held by, and naming, the process of the run
 
-A task's batch is done exactly when its file is there: it has what the task sent and its state
-afterwards. It is written beside its place and linked to it, so it is whole or absent, and the first
-of several attempts wins: all others, and every repetition of the batch, read the same. That makes a
-batch repeatable whatever user code does, and a tuple of a source that cannot be asked twice is in
-the file before anybody sees it.
+A task's batch is done if and only if its file exists, with the task's output and its state
+afterwards. The file is written beside its place and then linked, so the file is complete or absent,
+and the first of several attempts wins: other attempts, and every repetition of the batch, read the
+first file. So a batch is repeatable whatever user code does, and tuples of a source without replay
+are in the file before any reader sees them.
 """
 
 import fcntl
@@ -41,8 +41,9 @@ from heron_spark.batch_log.blocks import Block
 VERSION = 1
 LOCK = "lock"
 BATCHES_KEPT = 3
-"""The batch that runs, the one before it (the state it begins with) and one for Spark's sake: its
-log of a batch may be lost with the machine although the batch is done."""
+"""The running batch, its predecessor (with the initial state), and one more for Spark: a crash of
+the machine may lose Spark's log entry of a finished batch.
+"""
 NAME_BYTES = 8
 """Of chance: no two checkpoints are called alike."""
 BESIDE_BYTES = 4
@@ -54,7 +55,7 @@ _NO_LINKS = (1, 38, 95)
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """What one task did in one batch."""
+    """Output of one task in one batch."""
 
     results: Mapping[str, Any]
     """JSON values: counts, whether a spout is finished, printed lines."""
@@ -68,7 +69,9 @@ class CheckpointDir:
     def __init__(self, path: str, query: str | None = None) -> None:
         self.path = os.path.abspath(path)
         self.query = os.path.join(self.path, "query") if query is None else query
-        """Spark's checkpoint; of a stream's DataFrame it is the user's, with this folder in it."""
+        """`query`: Spark's checkpoint; for a streaming DataFrame the user's, which then contains
+        this folder.
+        """
 
     def run_file(self, run: str) -> str:
         """What the hosts of a run read, and watch."""
@@ -82,11 +85,13 @@ class CheckpointDir:
 
     @contextmanager
     def locked(self, topology: TopologySpec) -> Iterator[None]:
-        """Have it for this topology and this process alone; UsageError if it is another's."""
+        """Lock the checkpoint for this topology and process; UsageError if another topology owns
+        it.
+        """
         self.is_of(topology)  # what is refused stays as it was
         with self._locked():
             self.claim(topology)
-            # Hosts of a driver that was killed end without it.
+            # Hosts of a killed driver end after the removal.
             shutil.rmtree(os.path.join(self.path, "runs"), ignore_errors=True)
             yield
 
@@ -102,7 +107,7 @@ class CheckpointDir:
             ) from None
         with lock:
             try:
-                # A POSIX lock: it ends with the process, and machines that share files share it.
+                # A POSIX lock: ends with the process, and works across machines with shared files.
                 fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 lock.seek(0)
@@ -116,25 +121,25 @@ class CheckpointDir:
             yield
 
     def claim(self, topology: TopologySpec) -> None:
-        """Make it this topology's, or see that it is; UsageError if it is another's."""
+        """Claim the checkpoint for the topology; UsageError if another topology owns it."""
         if not self.is_of(topology):
             write_whole(self._topology_file, json.dumps(identity(topology), indent=2).encode())
 
     def claim_together(self, topology: TopologySpec) -> None:
-        """The same where several processes do it at once, and nobody holds the lock."""
+        """Claim without the lock, safe for several concurrent processes."""
         if not os.path.exists(self._topology_file):
             write_once(self._topology_file, [json.dumps(identity(topology), indent=2).encode()])
         self._check_identity(topology)
 
     def name(self) -> str:
-        """What no other checkpoint is called; whoever asks first draws it."""
+        """A unique name of the checkpoint, drawn at the first call."""
         path = os.path.join(self.path, "name")
         if not os.path.exists(path):
             write_once(path, [secrets.token_hex(NAME_BYTES).encode()])
         return Path(path).read_text("ascii")
 
     def records(self, topology: str) -> StoredRunRecords:
-        """Records that survive the processes of a batch, and are there when it is repeated."""
+        """Records that outlive the processes of a batch, and exist at a repetition of the batch."""
         path, run = os.path.join(self.path, "records"), self.name()
         marker = RunMarker(topology, run, is_folder=False)  # Spark has its own checks of the folder
         return StoredRunRecords(lambda: open_checkpoint_store(path), topology, run, marker)
@@ -144,8 +149,9 @@ class CheckpointDir:
         return os.path.join(self.path, "topology.json")
 
     def is_of(self, topology: TopologySpec) -> bool:
-        """Whether it is this topology's already, and not only free; UsageError if it is another's,
-        or not whole."""
+        """Whether the checkpoint is already this topology's, rather than free; UsageError if
+        another topology owns it or the folder is incomplete.
+        """
         try:
             self._check_identity(topology)
         except FileNotFoundError:
@@ -155,7 +161,7 @@ class CheckpointDir:
         return True
 
     def _check_identity(self, topology: TopologySpec) -> None:
-        """UsageError if it is another's; FileNotFoundError if it is nobody's."""
+        """UsageError if another topology owns the checkpoint; FileNotFoundError if unclaimed."""
         try:
             stored = json.loads(Path(self._topology_file).read_text("utf-8"))
         except FileNotFoundError:
@@ -188,11 +194,11 @@ class CheckpointDir:
             )
 
     def batches_done(self) -> int:
-        """The newest batch that Spark had begun, -1 for none."""
+        """The newest batch that Spark had started, -1 without a batch."""
         return _newest(os.path.join(self.query, "offsets"))
 
     def committed(self) -> int:
-        """The newest batch that is done for good, -1 for none."""
+        """The newest batch that is committed, -1 without a batch."""
         return _newest(os.path.join(self.query, "commits"))
 
     def _newest_batch(self) -> int:
@@ -207,7 +213,7 @@ class CheckpointDir:
         write_whole(os.path.join(self.path, "ending"), str(batch).encode())
 
     def ending(self) -> int | None:
-        """The batch in which the bolts finish, if it is decided."""
+        """The batch in which the bolts finish, once decided."""
         try:
             return int(Path(self.path, "ending").read_text("ascii"))
         except FileNotFoundError:
@@ -222,7 +228,7 @@ class CheckpointDir:
     # --- outcomes ------------------------------------------------------------------------------
 
     def keep(self, task: int, batch: int, outcome: TaskOutcome) -> bool:
-        """Write the outcome; False if another attempt's was there before, which then counts."""
+        """Write the outcome; False if an earlier attempt's outcome exists, which then counts."""
         path = self.task_file(task, batch)
         first = write_once(path, _parts(outcome))
         if batch == 0 or self.has(task, batch - 1):
@@ -247,11 +253,13 @@ class CheckpointDir:
         return os.path.exists(self.task_file(task, batch))
 
     def is_past(self, task: int, batch: int) -> bool:
-        """Whether a task has done this batch or a later one: its file may be forgotten by now."""
+        """Whether a task has done this batch or a later one, even if the file has been removed
+        since.
+        """
         return any(each >= batch for each in self._batches(task))
 
     def newest_before(self, task: int, batch: int) -> int:
-        """The newest batch below `batch` that a task has done, -1 for none."""
+        """The newest batch below `batch` that a task has done, -1 without a batch."""
         return max((each for each in self._batches(task) if each < batch), default=-1)
 
     def _batches(self, task: int) -> list[int]:
@@ -264,13 +272,13 @@ class CheckpointDir:
             return found
 
     def blocks(self, task: int, batch: int) -> Iterator[Block]:
-        """What it sent."""
+        """Blocks sent by the task in the batch."""
         with open(self.task_file(task, batch), "rb") as file:
             for level, partition, size in _head(file)["blocks"]:
                 yield level, partition, file.read(size)
 
     def state(self, task: int, batch: int) -> bytes:
-        """Its state afterwards; HeronError if that batch's file is not there."""
+        """State after the batch; HeronError if the batch's file is missing."""
         path = self.task_file(task, batch)
         try:
             with open(path, "rb") as file:
@@ -285,7 +293,7 @@ class CheckpointDir:
 
 
 def identity(topology: TopologySpec) -> dict[str, Any]:
-    """What has to be the same for a checkpoint to be continued; user code may change."""
+    """Properties that a continued checkpoint must share with its topology; user code may change."""
     return {
         "version": VERSION,
         "topology": topology.name,
@@ -294,7 +302,7 @@ def identity(topology: TopologySpec) -> dict[str, Any]:
 
 
 def difference_between(stored: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
-    """What another checkpoint differs in, as the end of a sentence; empty if in nothing."""
+    """Difference to another checkpoint, as the end of a sentence; empty if equal."""
     if stored.get("version") != ours["version"]:
         layouts = f"layout {stored.get('version')}, not {ours['version']}"
         return f"was written by another version ({layouts})"
@@ -312,9 +320,9 @@ def difference_between(stored: Mapping[str, Any], ours: Mapping[str, Any]) -> st
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Write a file so that it is there as a whole or not at all; replaces one that is there.
+    """Write a file completely or not at all; an existing file is replaced.
 
-    HeronError in one line if the disk does not take it.
+    HeronError in one line if the disk refuses the write.
     """
     try:
         replace_whole(path, [data], _beside(path))
@@ -323,7 +331,9 @@ def write_whole(path: str, data: bytes) -> None:
 
 
 def write_once(path: str, parts: list[bytes]) -> bool:
-    """The same, but False without a change if there is one already."""
+    """Write a file completely or not at all; returns False, without a change, if the file
+    exists.
+    """
     beside = _beside(path)
     try:
         write_synced(beside, parts)
@@ -339,7 +349,7 @@ def write_once(path: str, parts: list[bytes]) -> bool:
 
 
 def _link(beside: str, path: str) -> None:
-    """Give a file its name; FileExistsError if there is one of that name."""
+    """Give a file its final name; FileExistsError if the name is taken."""
     try:
         os.link(beside, path)
     except OSError as error:

@@ -1,4 +1,6 @@
-"""What the hosts of a run have to know; the driver writes it, hosts and workers read it."""
+"""Parameters of a run for its hosts, in a file written by the driver and read by hosts and
+workers.
+"""
 
 import json
 from pathlib import Path
@@ -19,16 +21,17 @@ class Job(Struct, frozen=True):
     max_batch: int
     batch_secs: float
     echo: bool
-    """Whether printed lines go to the worker's stderr, too: not where that is the console on which
-    the driver shows them."""
+    """Whether printed lines also go to the worker's stderr: false where stderr is the driver's
+    console, which shows the lines already.
+    """
     classes: str = ""
     """Of the driver's main module (main_classes.py)."""
     of_frame: bool = False
-    """Whether it is a DataFrame of a user's: then no driver decides about its end."""
+    """Whether the query is a user's DataFrame, without a driver to decide the end."""
     driven: bool = True
-    """Whether batches come without input, too, so that a spout is asked for some time."""
+    """Whether batches also start without input, for spouts that emit by themselves."""
     once: bool = False
-    """Whether there is a single batch, as the DataFrame is no stream."""
+    """Whether there is a single batch, because the DataFrame is static."""
 
     def to_json(self) -> str:
         """As text, which `from_json` reads."""
@@ -40,7 +43,7 @@ class Job(Struct, frozen=True):
         return from_json(Job, json.loads(text), "a job")
 
     def write(self, folder: CheckpointDir, run: str) -> None:
-        """Leave it where the hosts look."""
+        """Write the file where the hosts look."""
         write_whole(folder.run_file(run), self.to_json().encode())
 
     @staticmethod

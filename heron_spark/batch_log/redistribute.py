@@ -1,7 +1,7 @@
-"""A run that is continued with another number of cores: blocks that lie in the checkpoint move.
+"""Continuation of a run with another number of cores: blocks in the checkpoint change partition.
 
-What a task sent in a batch that was not done is in its file, as blocks for the partitions that
-there were. With more or fewer cores tasks live in other partitions, where these blocks have to go.
+The file of a task in an unfinished batch has blocks for the partitions of the old run. With more or
+fewer cores, tasks live in other partitions, and the blocks have to follow.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from heron_spark.compile.plan import QueryPlan
 
 
 def move_blocks(folder: CheckpointDir, plan: QueryPlan, slots: int) -> None:
-    """Bring the files of the batch that is to be repeated, if there is one, into line."""
+    """Redirect the files of the batch to be repeated, if there is one."""
     batch, partition_of = folder.batches_done(), plan.partition_of(slots)
     if batch == folder.committed():
         return

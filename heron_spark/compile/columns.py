@@ -1,8 +1,8 @@
-"""Which streams of a topology stay Arrow's columns from one end of a query to the other.
+"""Streams of a topology that stay Arrow columns from end to end of a query.
 
-What a BatchBolt emits is one, and the DataFrame that is made of it takes its record batches as they
-are. Rows of a DataFrame that only BatchBolts read are emitted as the record batches that Spark has
-made of them, with the DataFrame's own types; whoever reads tuples gets tuples, as ever.
+The output stream of a BatchBolt is columnar, and a DataFrame of the stream takes its record batches
+unchanged. Rows of a DataFrame with only BatchBolts as readers are emitted as Spark's record
+batches, with the DataFrame's own types; readers of tuples receive tuples, as always.
 """
 
 from typing import Any
@@ -27,8 +27,9 @@ def _is_batch_bolt(component: ComponentSpec) -> bool:
 
 
 def with_columns(topology: TopologySpec) -> TopologySpec:
-    """The topology with types for the DataFrames whose rows stay columns; its classes, and the
-    DataFrames themselves, are those of this process."""
+    """The topology with types for the DataFrames whose rows stay columns; classes and DataFrames
+    are taken from this process.
+    """
     return replace(topology, components=tuple(_fed(topology, each) for each in topology.components))
 
 
@@ -47,7 +48,7 @@ def _fed(topology: TopologySpec, component: ComponentSpec) -> ComponentSpec:
 
 
 def _types(frame: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of a DataFrame's columns; none if a stream cannot declare one of them."""
+    """Types of a DataFrame's columns; empty if a stream cannot declare a type among them."""
     known = {each.name: each.dataType.simpleString() for each in frame.schema.fields}
     types = tuple(known[each] for each in columns)
     try:

@@ -1,7 +1,8 @@
 """Classes of a program's own main module, or inside of a function: they travel by value.
 
-Another process cannot import `__main__`, nor what a function has made. What functions of PySpark
-do, components do, too: the class itself is pickled, and a host finds it in a module that it makes.
+Another process cannot import `__main__`, nor a class created inside a function. Components follow
+the functions of PySpark: the class itself is pickled, and a host finds the class in a module
+created for the purpose.
 """
 
 import base64
@@ -26,7 +27,7 @@ def pickled_classes(topology: TopologySpec) -> str:
     """The classes that components have from the main module and from inside functions, as text;
     empty without any.
 
-    TopologyError naming one that cannot be pickled.
+    TopologyError names a class that cannot be pickled.
     """
     classes: dict[str, Any] = {}
     for component in topology.components:
@@ -48,7 +49,7 @@ def _check(component: str, kind: Any) -> None:
 
 
 def by_value(topology: TopologySpec) -> TopologySpec:
-    """The topology with those classes in the module that `install` makes."""
+    """The topology with such classes in the module that `install` creates."""
     components = tuple(
         each if (name := name_by_value(each.class_path)) is None else _moved(each, name)
         for each in topology.components

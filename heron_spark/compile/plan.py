@@ -1,8 +1,9 @@
-"""From a topology to the levels of a query: which tasks run together, what cannot run this way.
+"""From a topology to the levels of a query: tasks that run together, and problems of the topology
+as a query.
 
-A level is a stage of Spark's job: level 0 has the spouts, a bolt's level is one more than the
-highest of what it reads (the longest path). So each batch passes every level once, and when a level
-runs, all of its input is there.
+A level is a stage of Spark's job: level 0 has the spouts, and a bolt's level is one more than the
+highest level among its inputs (the longest path). So each batch passes every level once, and the
+complete input of a level exists before the level runs.
 """
 
 from collections.abc import Iterator
@@ -38,9 +39,11 @@ class QueryPlan:
     """A topology in levels, with its tasks."""
 
     topology: TopologySpec
-    """Its config says at most once: nothing is tracked within a batch, which is exactly once."""
+    """The config says at most once: tuples are not tracked within a batch, and the batch is exactly
+    once.
+    """
     packing: PackingPlan
-    """Each task is a container of its own: what goes to several tasks goes to each alone."""
+    """Each task is a container of its own: a tuple for several tasks is sent to each separately."""
     levels: tuple[tuple[int, ...], ...]
     notices: tuple[str, ...]
 
@@ -59,7 +62,7 @@ class QueryPlan:
         return min(len(self.levels[level]), max(1, slots))
 
     def tasks_at(self, level: int, partition: int, slots: int) -> tuple[int, ...]:
-        """The tasks that one partition of a level runs."""
+        """Tasks of one partition of a level."""
         return self.levels[level][partition :: self.partitions(level, slots)]
 
     def partition_of(self, slots: int) -> dict[int, tuple[int, int]]:
@@ -87,7 +90,7 @@ def compile_topology(topology: TopologySpec) -> QueryPlan:
 
 
 def problems(topology: TopologySpec) -> list[str]:
-    """What keeps this topology from running as a query, one line each, with the cure."""
+    """Problems of the topology as a query, one line each, with the remedy."""
     complaints = [
         f"{component.label} is a program in another language, which does not share its state: on "
         "Spark the state of a component is saved with every batch; use --engine native"
@@ -110,7 +113,7 @@ def problems(topology: TopologySpec) -> list[str]:
 
 
 def one_task_a_container(topology: TopologySpec) -> PackingPlan:
-    """For routing: what goes to another task is sent to it alone."""
+    """A packing for routing: every tuple for another task is sent to the task alone."""
     return PackingPlan(
         topology.name,
         tuple(ContainerPlan(each.task, (each,), NOTHING) for each in _instances(topology)),

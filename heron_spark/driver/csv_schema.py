@@ -1,4 +1,4 @@
-"""The types of CSV files that Spark reads: those that the native engine finds in the same files.
+"""Types of CSV files for Spark, equal to the types that the native engine infers.
 
 Spark's own inference makes 7 of `007`, and of a time without a zone one of the session's.
 """
@@ -18,8 +18,9 @@ REPLACED = "\ufffd"
 
 
 def csv_schema(spark: "SparkSession", path: str, options: Mapping[str, str]) -> str:
-    """The columns of all files of a path as SQL declares them, by all of their values; those that
-    folders name are texts. The files are read once for it."""
+    """Columns of all files of a path as SQL, inferred from all values; columns named by folders are
+    text. The inference reads the files once.
+    """
     texts = whole_rows(spark, path, options)
     folders = folder_columns(spark, path)
     own = [name for name in texts.schema.names if name not in folders]
@@ -33,7 +34,7 @@ def csv_schema(spark: "SparkSession", path: str, options: Mapping[str, str]) -> 
 
 
 def whole_rows(spark: "SparkSession", path: str, options: Mapping[str, str]) -> "DataFrame":
-    """The rows of CSV files as texts, without those that cannot be read."""
+    """Rows of CSV files as texts, without unreadable rows."""
     from pyspark.sql import functions
 
     names = spark.read.format("csv").options(**options).load(path).schema
@@ -42,7 +43,7 @@ def whole_rows(spark: "SparkSession", path: str, options: Mapping[str, str]) -> 
 
 
 def with_left_out(schema: "StructType") -> "StructType":
-    """A schema, and the column in which Spark keeps a row that does not fit."""
+    """The schema with Spark's column for rows that do not fit."""
     from pyspark.sql.types import StringType, StructField, StructType
 
     own = [each for each in schema.fields if each.name not in (LEFT_OUT, "_corrupt_record")]
@@ -50,9 +51,10 @@ def with_left_out(schema: "StructType") -> "StructType":
 
 
 def with_misread(frame: "DataFrame", last: str) -> "DataFrame":
-    """CSV rows that Spark takes for good and that are not: with characters that are not of the
-    encoding, and one whose `last` value has the rest of the file, as its quote is open. Of that a
-    line end at the end of the value is the sign."""
+    """Mark CSV rows that Spark accepts wrongly: rows with characters outside of the encoding, and a
+    row whose `last` value swallowed the rest of the file after an open quote. The sign of an open
+    quote is a line end at the end of the value.
+    """
     from pyspark.sql import functions
     from pyspark.sql.types import StringType
 
@@ -75,8 +77,9 @@ def folder_columns(spark: "SparkSession", path: str) -> list[str]:
 
 
 def as_written(frame: "DataFrame") -> "DataFrame":
-    """What is read by these types with the values of the native engine: NaN is none, and an empty
-    text is one."""
+    """Convert Spark's values to the native engine's: NaN becomes null, and an empty text stays a
+    text.
+    """
     from pyspark.sql import functions
     from pyspark.sql.types import DoubleType, StringType
 
@@ -91,7 +94,7 @@ def as_written(frame: "DataFrame") -> "DataFrame":
 
 
 def _fits(name: str, kind: str) -> "Column":
-    """Whether each value of a column is written as one of a type, and Spark reads it as one."""
+    """Whether all values of a column match a type's pattern, and Spark can cast them."""
     from pyspark.sql import functions
 
     column = functions.col(_quoted(name))

@@ -1,7 +1,7 @@
-"""What Spark's reader of JSON makes other values of without a word, found before the first row:
-half a character, which it reads as `?`, and values of several types in one place, all of which it
-reads as texts. One pass over the lines, by Spark, in each run: one that goes on finds the files
-that have come since."""
+"""Checks for JSON values that Spark's reader would change silently, before the first row: half a
+character, read as `?`, and values of several types in one place, read as texts. Spark makes one
+pass over the lines in each run, because a continued run finds new files.
+"""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WHOLE = r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-"""In the text of JSON: a backslash, which is no beginning of an escape, and the two halves of one
-character."""
+"""In JSON text: a backslash outside of an escape, and the two halves of one character."""
 HALF = r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 """Where WHOLE is taken away."""
 SHOWN_CHARACTERS = 80
@@ -27,7 +26,8 @@ def check_json(
     spark: "SparkSession", path: str, columns: Collection[str], options: Mapping[str, str]
 ) -> None:
     """TopologyError in one line for values that Spark would change: half a character anywhere, and
-    several types in one place of the columns (empty where a schema says their types)."""
+    several types in one place of `columns` (empty if a schema gives the types).
+    """
     from pyspark.sql import functions
 
     if other_encoding(options):  # a notice says so at the start

@@ -1,4 +1,4 @@
-"""The JVM of this process's session: how it starts fast, and how it ends."""
+"""The JVM of the process's session: fast start, and end."""
 
 import logging
 import subprocess
@@ -14,26 +14,29 @@ log = logging.getLogger("heron_spark")
 
 END_SECS = 20.0
 ARCHIVE_SECS = 120.0
-"""It takes 10 s where nobody else works."""
+"""Time limit for writing the archive; an idle machine needs 10 s."""
 GONE_SECS = 2.0
-"""Between the last word on its connection and the end of a process that was killed."""
+"""Time between the last word on the connection and the end of a killed process."""
 COMPILER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Spark's JVMs plan batches and move blocks. Without its optimising compiler they start in two
-thirds of the time, and a million words of a word count cost 2.2 CPU-seconds instead of 2.7."""
+"""Spark's JVMs plan batches and move blocks. Without the optimising compiler they start in two
+thirds of the time, and a million words of a word count cost 2.2 CPU-seconds instead of 2.7.
+"""
 
 
 class Jvm:
     """Has ended when its block is left."""
 
     def __init__(self, at_home: bool) -> None:
-        """`at_home`: its jars are found where Spark has them, not by links that nobody else has."""
+        """`at_home`: the jars are at Spark's own path, not behind links of one session."""
         self._archive = ClassArchive(find_java(), spark_home())
         reading = self._archive.reading()
         writing = self._archive.writing() if at_home and not reading else ""
         self._may_write = bool(writing)
         self.options = f"{COMPILER} {reading}{writing}".strip()
         self.executors_options = f"{COMPILER} {reading}".strip()
-        """On another machine it may not be there, or not fit: then it is ignored."""
+        """Options for executors, which ignore an archive that is missing or does not fit their
+        machine.
+        """
 
     def __enter__(self) -> "Jvm":
         return self
@@ -47,7 +50,9 @@ class Jvm:
         _end()
 
     def end_at_leisure(self) -> None:
-        """Nobody waits for its end: let it write its archive of classes first, if there is none."""
+        """End without a waiting user: let the JVM write its archive of classes first, if
+        missing.
+        """
         if self._may_write:
             note = "keeping Java's classes, this once: Spark will start in half the time"
             print(f"heronpy: {note}", file=sys.stderr, flush=True)
@@ -57,7 +62,7 @@ class Jvm:
 
 
 def _gateway() -> Any:
-    """Py4J's way to the JVM; None without one."""
+    """Py4J's gateway to the JVM; None without a JVM."""
     from pyspark import SparkContext
 
     return SparkContext._gateway
@@ -79,7 +84,7 @@ def is_gone() -> bool:
 
 
 def _end() -> None:
-    """Stop the session, if it has started, and end its JVM, which is killed if it does not."""
+    """Stop the session, if started, and end its JVM, by force after a time limit."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

@@ -1,7 +1,8 @@
-"""Durations in Parquet files. Arrow writes them as whole numbers, and beside them a note that Spark
-does not read: it would hand the numbers over. Microseconds are what an interval of Spark's has in
-such a file, so that type reads them as they were; for other units, and inside of lists and structs,
-Spark has none."""
+"""Durations in Parquet files. Arrow writes durations as whole numbers with a note that Spark
+ignores, so Spark would return the numbers. Spark's interval type has the format of microseconds, so
+microseconds are read as intervals; for other units, and inside lists and structs, Spark lacks a
+type.
+"""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
@@ -20,9 +21,10 @@ UNIT = "us"
 
 
 def with_durations(schema: "StructType", path: str, columns: Collection[str]) -> "StructType":
-    """Spark's schema of the files of a path, with intervals for the durations that are among the
-    columns. The footer of each file is read, a third of a millisecond; those of another file system
-    are not. TopologyError for durations that Spark cannot have."""
+    """Spark's schema of the files of a path, with intervals for the durations among `columns`. The
+    function reads the footer of each local file, a third of a millisecond each; files of other file
+    systems are skipped. TopologyError for durations without a type in Spark.
+    """
     from pyspark.sql.types import DayTimeIntervalType, StructField, StructType
 
     if "://" in path:
@@ -40,8 +42,9 @@ def with_durations(schema: "StructType", path: str, columns: Collection[str]) ->
 
 
 def duration_columns(files: Mapping[str, pa.Schema], columns: Collection[str]) -> set[str]:
-    """Which of the columns are durations, in all files that have them; TopologyError for one that
-    Spark cannot have, or that is something else in another file."""
+    """Columns that are durations in every file; TopologyError for a duration without a type in
+    Spark, or with another type in another file.
+    """
     kinds: dict[str, bool] = {}
     for path, schema in files.items():
         for field in (each for each in schema if each.name in columns):

@@ -1,10 +1,10 @@
 """The query: a source that only counts batches, a stage for each level, results back to the driver.
 
-Spark's part is to number batches, to log which are begun and done, to bring blocks to their
-partitions and to repeat what failed. The source is Spark's own rate-micro-batch with one row for
-each partition of spouts: the row says that a batch begins; what is in the batch, spouts decide in
-their hosts (files.py: it is written down before anybody sees it). A Python data source would have
-its spouts ask twice, in the driver's process for offsets and in a worker's for tuples.
+Spark numbers batches, logs their start and end, moves blocks to their partitions and repeats
+failures. The source is Spark's own rate-micro-batch with one row for each partition of spouts: the
+row starts a batch. The spouts decide in their hosts about the content of the batch (files.py: the
+content is written down before any reader sees it). A Python data source would ask its spouts twice,
+in the driver's process for offsets and in a worker's for tuples.
 """
 
 import json
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class JvmGone(HeronError):
-    """The driver's JVM has died: nothing is wrong with the topology, and it may go on again."""
+    """The driver's JVM has died: the topology is sound, and may continue."""
 
 
 class _Stop(Exception):
@@ -54,7 +54,7 @@ class Query:
         self._tables: Tables | None = None
 
     def start(self, spark: "SparkSession", run: str, slots: int) -> None:
-        """Start it; `run` is the name under which the hosts find their job."""
+        """Start the query; `run` is the name of the hosts' job."""
         move_blocks(self._folder, self._plan, slots)
         self._tables = tables_of(spark, self._plan, self._folder)
         frames = dataframe(spark, self._plan, self._folder, run, slots, self._tables)
@@ -73,7 +73,7 @@ class Query:
             self._turn.notify_all()
 
     def pause(self, paused: bool) -> None:
-        """Begin no batch any more while `paused`; the one that runs is done. From any thread."""
+        """Start no further batch while `paused`; the running batch completes. From any thread."""
         with self._turn:
             self._paused = paused
             self._turn.notify_all()
@@ -85,7 +85,9 @@ class Query:
             return self._paused and not self._working
 
     def wait(self, secs: float) -> bool:
-        """Wait for the end, `secs` at most; whether it is there. HeronError if it failed."""
+        """Wait for the end, `secs` at most; returns whether the query has ended. HeronError if it
+        failed.
+        """
         self._over.wait(secs)
         try:
             if not self._over.is_set() and self._query.isActive:
@@ -101,7 +103,7 @@ class Query:
         return True
 
     def kill(self) -> None:
-        """End it in the middle of a batch, which is repeated by the next run."""
+        """Stop in mid-batch; the next run repeats the batch."""
         self.stop()
         self._query.stop()
 
@@ -130,7 +132,7 @@ class Query:
 
 
 def results_of(rows: "DataFrame") -> list[dict[str, Any]]:
-    """Run a batch; what each task tells of it."""
+    """Run a batch; returns the results of its tasks."""
     results = [json.loads(row.payload) for row in rows.where(f"level = {LAST}").collect()]
     return sorted(results, key=lambda each: int(each["task"]))
 
@@ -142,8 +144,9 @@ def is_last(
     batch: int,
     results: list[dict[str, Any]],
 ) -> bool:
-    """Whether the batch, which is done, was the last one. Once all spouts are finished, the next
-    one is, which is noted in the folder."""
+    """Whether the finished batch was the last. Once all spouts have finished, the next batch is the
+    last, as noted in the folder.
+    """
     ending = folder.ending()
     if ending is not None:
         return batch >= ending
@@ -183,8 +186,9 @@ def source(
     driven: bool,
     is_stream: bool = True,
 ) -> "DataFrame":
-    """What level 0 gets. `driven`: by a row for each of its partitions in each batch; else only
-    tables bring batches about. Where tables are no streams, there is a single batch."""
+    """Source of level 0. `driven`: by a row for each of its partitions in each batch; otherwise
+    only tables cause batches. Without streaming tables there is a single batch.
+    """
     count = plan.partitions(0, slots)
     driving = None
     if not is_stream:
@@ -209,7 +213,7 @@ def level_sizes(plan: QueryPlan, slots: int) -> list[tuple[int, int]]:
 
 
 def error_line(error: BaseException) -> str:
-    """The line that a worker meant for people, or what Spark says."""
+    """The line meant for users in a worker's error, or else Spark's message."""
     text = str(error)
     start = text.rfind(OPENING)
     if start < 0:

@@ -41,10 +41,10 @@ def run_on_spark(
 ) -> int:
     """Run a checked topology as a query until it ends, `options.seconds` are over, or Ctrl-C.
 
-    Ctrl-C stops after the batch that runs, a second one at once. What components print goes to
-    stdout; a line about the progress every two seconds goes to stderr unless `report` is given,
-    which gets each batch. `prepare` is called with the options once they are checked, and returns
-    those that count. Returns the exit code. TopologyError, UsageError, HeronError: one line.
+    Ctrl-C stops after the running batch, a second Ctrl-C at once. Output of components goes to
+    stdout; a progress line goes to stderr every two seconds, unless `report` is given, which
+    receives each batch. `prepare` receives the checked options and returns the final ones. Returns
+    the exit code. TopologyError, UsageError, HeronError: one line.
     """
     options.check()
     plan = compile_topology(topology)
@@ -59,7 +59,7 @@ def run_on_spark(
         options = options if prepare is None else prepare(options)
 
         def at_leisure() -> bool:
-            """Whoever has pressed Ctrl-C does not wait any longer than he has to."""
+            """A second Ctrl-C skips the orderly wait."""
             return folder.ended or options.seconds is not None
 
         spark = stack.enter_context(session(topology.name, options, at_leisure))
@@ -82,10 +82,10 @@ def run_in(
     report: Report,
     attend: Callable[["Query"], None] | None = None,
 ) -> int:
-    """The same in a session that is there already.
+    """Run on Spark in an existing session.
 
-    With `attend`, which gets the query before its first batch, a signal ends it at once: whoever
-    wants an orderly end has paused it before.
+    With `attend`, called with the query before its first batch, a signal ends the query at once;
+    for a graceful end the caller pauses the query first.
     """
     from heron_spark.driver.query import Query  # it needs pyspark and pyarrow, which not all have
 
@@ -131,7 +131,7 @@ def checkpoint(plan: QueryPlan, options: SparkOptions) -> Iterator[CheckpointDir
 
 @contextmanager
 def checkpoint_folder(plan: QueryPlan, given: str | None) -> Iterator[CheckpointDir]:
-    """A checkpoint folder, claimed for the topology; without a path one that goes at the end."""
+    """A checkpoint folder, claimed for the topology; without a path, a temporary folder."""
     if given is not None:
         folder = CheckpointDir(given)
         with folder.locked(plan.topology):
@@ -147,7 +147,7 @@ def checkpoint_folder(plan: QueryPlan, given: str | None) -> Iterator[Checkpoint
 
 
 def await_hosts(run: str) -> None:
-    """Hosts on this machine end by themselves; wait until they have."""
+    """Wait for the hosts on this machine, which end by themselves."""
     sockets_folder = os.path.join(tempfile.gettempdir(), f"heronpy-spark-{os.getuid()}-{run}")
     deadline = time.monotonic() + HOSTS_END_SECS
     while time.monotonic() < deadline and _sockets(sockets_folder):
@@ -167,7 +167,7 @@ class Interrupts:
     """
 
     def __init__(self, query: "Query", patience: int) -> None:
-        """`patience`: how many of them only stop it."""
+        """`patience`: number of signals that only stop the query."""
         self._left = patience
         self.impatient = False
         self._query = query

@@ -1,4 +1,4 @@
-"""A SparkSession that fits, or one line that says why there is none."""
+"""A SparkSession with fitting settings, or one line with the obstacle."""
 
 import importlib.metadata
 import logging
@@ -32,9 +32,9 @@ LOCAL = re.compile(r"local(\[(\*|\d+)\])?")
 LOCAL_CLUSTER = re.compile(r"local-cluster\[ *\d+ *, *\d+ *, *(\d+) *\]")
 LOOPBACK = re.compile(r"spark://(127\.\d+\.\d+\.\d+|localhost|\[::1\]):\d+")
 ATTEMPTS = 4
-"""Of a task, as Spark has it on a cluster; its local mode would try once."""
+"""Attempts of a task, Spark's default on a cluster; local mode would try once."""
 EXECUTOR_SECS = 60.0
-"""A JVM that starts where others are busy."""
+"""Time for the start of a JVM on a busy machine."""
 QUEUE_SECS = 180.0
 """On clusters that have queues."""
 SETTLED_SECS = 2.0
@@ -57,9 +57,10 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.adaptive.enabled": "false",
     "spark.speculation": "false",
-    # Rows are blocks of up to a megabyte: this bounds what one Arrow batch holds in the JVM.
+    # Rows are blocks of up to a megabyte, so the limit bounds the memory of one Arrow batch in the
+    # JVM.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
-    # A batch reads what the one before left in memory, never a schema or statistics.
+    # A batch reads the previous batch's output from memory, never a schema or statistics.
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "1",
@@ -87,8 +88,9 @@ def check_environment(options: SparkOptions) -> None:
 
 
 def check_pandas() -> None:
-    """Pyspark asks for it at the first batch, by a page of Python. It is not imported: that takes
-    half a second, here for nothing."""
+    """Check the version of pandas, which Pyspark would report at the first batch by a page of
+    traceback. Importing pandas would take half a second.
+    """
     try:
         version = importlib.metadata.version("pandas")
     except importlib.metadata.PackageNotFoundError:
@@ -100,7 +102,9 @@ def check_pandas() -> None:
 
 
 def check_master(master: str) -> None:
-    """UsageError without what is needed to find it, HeronError if nobody answers there."""
+    """UsageError if the master's configuration is missing, HeronError if the master does not
+    answer.
+    """
     if master == "yarn":
         if not (os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")):
             raise UsageError("--master yarn needs HADOOP_CONF_DIR, the folder of yarn-site.xml")
@@ -130,12 +134,12 @@ def master_url(master: str) -> str:
 
 
 def is_local(master: str) -> bool:
-    """Whether everything runs in one JVM, a child of this process."""
+    """Whether everything runs in one JVM, a child process."""
     return re.match(r"local(\[|$)", master) is not None
 
 
 def is_one_machine(master: str) -> bool:
-    """Whether all workers are on this machine: those of a loopback address cannot be elsewhere."""
+    """Whether all workers are on this machine, as with a loopback address."""
     patterns = (LOCAL_CLUSTER, LOOPBACK)
     return is_local(master) or any(each.fullmatch(master) for each in patterns)
 
@@ -144,10 +148,10 @@ def is_one_machine(master: str) -> bool:
 def session(
     name: str, options: SparkOptions, at_leisure: Callable[[], bool] = lambda: False
 ) -> Iterator["SparkSession"]:
-    """A session of its own JVM, which has ended when the block is left.
+    """A session with its own JVM, which ends with the block.
 
-    Without `options.archives` workers import what we do, so they are on this machine. `at_leisure`
-    is asked at the end, whether the JVM may take some seconds, this once, for an archive of its
+    Without `options.archives` workers are on this machine and share this process's imports. At the
+    end, `at_leisure` decides whether the JVM may spend some seconds, once, on an archive of its
     classes.
     """
     os.environ["PYSPARK_PYTHON"] = options.python
@@ -171,8 +175,9 @@ def session(
 
 
 def _await_executors(spark: "SparkSession", master: str) -> None:
-    """Until executors have registered and no more come: how many there are says how many
-    partitions levels have. HeronError if none comes."""
+    """Wait until executors have registered and their number is stable: their number determines the
+    partitions of levels. HeronError if none registers.
+    """
     scala: Any = spark.sparkContext._jsc.sc()
     patience_secs = QUEUE_SECS if master == "yarn" or master.startswith("k8s:") else EXECUTOR_SECS
     seen, changed = 1, time.monotonic()  # the driver is one
@@ -224,14 +229,15 @@ def _started(name: str, options: SparkOptions, folder: str, jvm: Jvm) -> "SparkS
 
 
 def _executor_memory(master: str) -> dict[str, str]:
-    """An executor of a local cluster is as large as its worker; others have Spark's own size."""
+    """Memory of an executor: the worker's on a local cluster, otherwise Spark's default."""
     found = LOCAL_CLUSTER.fullmatch(master)
     return {"spark.executor.memory": f"{found[1]}m"} if found else {}
 
 
 def _archive_settings(archives: Sequence[Archive], folder: str) -> dict[str, str]:
-    """Settings by which executors unpack the archives where they work, which is the current folder
-    of their Python, too."""
+    """Settings by which executors unpack the archives into their working folder, also the current
+    folder of their Python.
+    """
     if not archives:
         return {"spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"]}
     words: list[str] = []
@@ -255,8 +261,9 @@ def _log_settings(folder: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The one line of a Spark error that is worth telling: what a worker's Python has to say, else
-    the innermost cause, else the first that is no more than py4j saying that there is an error."""
+    """The most useful line of a Spark error: the error of a worker's Python, or the innermost
+    cause, or the first line other than py4j's announcement of an error.
+    """
     text = str(error)
     python = WORKER_ERROR.findall(text)
     lines = [line.strip() for line in text.splitlines()]

@@ -3,13 +3,12 @@
     the table's frame ─ dealt out by the hash of a row ─ blocks ─┐
     rate-micro-batch ─ a row for each partition of spouts ───────┴ exchange ─ level 0 …
 
-What a batch holds of a table is in Spark's log of offsets before the batch runs, so a batch that is
-repeated gets the same rows. Which task gets a row only its values decide: the same again, with
-however many cores the run is continued. Files are read by Spark's own file stream; a frame that is
-no stream is written to the checkpoint folder once, and read from there: else it might hold other
-rows the next time.
+Spark's log of offsets fixes the rows of a table for a batch before the batch runs, so a repeated
+batch gets equal rows. The values of a row alone decide its task, independently of the cores of a
+continued run. Spark's file stream reads files; a static frame is written to the checkpoint folder
+once, and read from there, because a second evaluation might give other rows.
 
-A finite table is at its end when the log says that a batch brought nothing new of it.
+A finite table ends when, according to the log, a batch brought no new rows of the table.
 """
 
 import json
@@ -59,13 +58,14 @@ USUAL_OPTIONS = {
     "csv": {"header": "true", "multiLine": "true", "escape": '"'},
 }
 READ_OR_LEFT_OUT = {"columnNameOfCorruptRecord": frames.LEFT_OUT, "mode": "PERMISSIVE"}
-"""Of CSV and JSON, where the user says nothing of it: a row that cannot be read is kept as it is in
-a column, and the spout tells of it. Spark's own default makes null of what it cannot read."""
+"""Default options of CSV and JSON: an unreadable row is kept in a column, and reported by the
+spout. Spark's own default turns unreadable values into null.
+"""
 BATCH_BYTES = str(64 * 1024 * 1024)
 """Of files, for one batch of a table: some seconds of work; `maxBytesPerTrigger` of the options
 says otherwise."""
 FROZEN_ROWS = 100_000
-"""Of one file of a frame that is kept in the checkpoint folder."""
+"""Maximum size of a file of a static frame in the checkpoint folder."""
 DEAL = "__heronpy_task__"
 TIME = "__heronpy_time__"
 ROW_SETTINGS = {
@@ -74,7 +74,7 @@ ROW_SETTINGS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(16 * 1024 * 1024),
 }
 AS_TEXT = {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"}
-"""Columns that folders name are texts, as they are on the native engine."""
+"""Columns named by folders are texts, as on the native engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,9 @@ class PartitionRows:
     partitions: tuple[int, ...]
     """Where each task runs on level 0."""
     count: int
-    """How many partitions level 0 has: they hear by these rows, too, that a batch begins. With
-    availableNow the driving source ends before tables do."""
+    """Number of partitions of level 0; the rows also announce the start of a batch. With
+    availableNow the driving source ends before the tables.
+    """
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         has_begun = False
@@ -114,7 +115,7 @@ class Table:
     component: ComponentSpec
     frame: "DataFrame"
     is_finite: bool
-    """Then it is one source of the query."""
+    """Such a frame is one source of the query."""
 
 
 class Tables:
@@ -125,8 +126,9 @@ class Tables:
         self._tables = sorted(all_tables, key=lambda each: not each.is_finite)
 
     def frame(self, driving: "DataFrame | None", slots: int) -> "DataFrame":
-        """What level 0 gets: `driving` has a row for each of its partitions. Without it there is a
-        batch only where a table has something new."""
+        """Input of level 0: `driving` has a row for each partition. Without it a batch starts only
+        for new rows of a table.
+        """
         count = self._plan.partitions(0, slots)
         partition_of = self._plan.partition_of(slots)
         parts = [] if driving is None else [beginnings(driving, count)]
@@ -168,7 +170,7 @@ class Tables:
         return not ticks and are_streams and spouts == len(self._tables)
 
     def exhausted(self, folder: CheckpointDir, batch: int) -> set[int]:
-        """The tasks of finite tables of which batch `batch` brought nothing new."""
+        """Tasks of finite tables without new rows in batch `batch`."""
         now, before = (_offsets(folder, each) for each in (batch, batch - 1))
         ended = [
             each
@@ -179,7 +181,7 @@ class Tables:
 
 
 def _offsets(folder: CheckpointDir, batch: int) -> list[str]:
-    """A batch's line of each source, that of the driving one first; empty without such a batch."""
+    """A batch's log line of each source, the driving source first; empty without the batch."""
     try:
         text = Path(folder.query, "offsets", str(batch)).read_text("utf-8")
     except FileNotFoundError:
@@ -198,7 +200,7 @@ def beginnings(driving: "DataFrame", count: int) -> "DataFrame":
 
 
 def _time() -> Any:
-    """When the batch began, in milliseconds as text, by which Spark's log has its number."""
+    """Start time of the batch, in milliseconds as text: the key to its number in Spark's log."""
     from pyspark.sql import functions
 
     return functions.unix_millis(functions.current_timestamp()).cast("string")
@@ -230,10 +232,10 @@ def _has_hash(kind: Any) -> bool:
 
 
 def tables_of(spark: "SparkSession", plan: QueryPlan, folder: CheckpointDir) -> Tables | None:
-    """The frames of all spouts that are fed by Spark; None if no spout is.
+    """Frames of all spouts fed by Spark; None without such a spout.
 
-    TopologyError with one line for a frame that cannot be had, UsageError if they are others than
-    those that the checkpoint was begun with.
+    TopologyError in one line for a frame that cannot be loaded, UsageError if the frames differ
+    from the checkpoint's.
     """
     fed = [component for component in plan.topology.components if component.config.get(frames.FED)]
     if not fed:
@@ -245,8 +247,9 @@ def tables_of(spark: "SparkSession", plan: QueryPlan, folder: CheckpointDir) -> 
 
 
 def tables_in_session(spark: "SparkSession", plan: QueryPlan) -> Tables | None:
-    """The same for a DataFrame of a user's, whose checkpoint is not known yet: Spark itself looks
-    whether it has these sources. All of them are streams, or none is."""
+    """Frames for a user's DataFrame, before its checkpoint is known: Spark itself checks the
+    sources. Either all frames are streams, or all are static.
+    """
     fed = [each for each in plan.topology.components if each.config.get(frames.FED)]
     return Tables(plan, [_live_table(spark, each) for each in fed]) if fed else None
 
@@ -264,7 +267,7 @@ def _live_table(spark: "SparkSession", component: ComponentSpec) -> Table:
 
 
 def _selected(frame: "DataFrame", config: Mapping[str, Any]) -> "DataFrame":
-    """The columns that are the spout's fields, and that of rows that cannot be read."""
+    """Columns for the spout's fields, and the column of unreadable rows."""
     names = [*config[tables.COLUMNS], *({frames.LEFT_OUT} & set(frame.columns))]
     return frame.select(*(f"`{each}`" for each in names))
 
@@ -291,7 +294,7 @@ def _table(spark: "SparkSession", component: ComponentSpec, folder: CheckpointDi
 
 
 def _error_of(error: Exception, config: Mapping[str, Any], label: str) -> TopologyError:
-    """One line for what the user's function, or Spark, has raised."""
+    """One line for an error of the user's function, or of Spark."""
     if frames.FUNCTION in config and not type(error).__module__.startswith("py"):
         return TopologyError(f"{label}: {format_error(error)}")
     return TopologyError(f"{label}: {missing_package(str(error)) or first_line(error)}")
@@ -300,7 +303,7 @@ def _error_of(error: Exception, config: Mapping[str, Any], label: str) -> Topolo
 def _loaded(
     spark: "SparkSession", config: Mapping[str, Any], label: str
 ) -> "tuple[DataFrame, bool]":
-    """(frame, whether it is a stream that ends)"""
+    """(frame, whether the frame is a finite stream)"""
     from pyspark.sql import DataFrame
 
     if frames.FRAME in config:
@@ -331,7 +334,7 @@ def _loaded(
 def _of_parquet(
     spark: "SparkSession", path: str, columns: Sequence[str], options: Mapping[str, str]
 ) -> "DataFrame":
-    """Files as a stream, durations as they are in them."""
+    """Files as a stream, with durations read as intervals."""
     with settings(spark, AS_TEXT):
         found = spark.read.format("parquet").options(**options).load(path).schema
     schema = with_durations(found, path, columns)
@@ -401,7 +404,7 @@ def _frozen(
 
 
 def _claim(folder: CheckpointDir, ours: Mapping[str, bool]) -> None:
-    """The order of a query's sources is that of its checkpoint."""
+    """The order of a query's sources is fixed by its checkpoint."""
     path = os.path.join(folder.path, "tables.json")
     if os.path.exists(path):
         theirs = json.loads(Path(path).read_text("utf-8"))
@@ -427,7 +430,9 @@ def _listed(found: Mapping[str, bool]) -> str:
 
 @contextmanager
 def settings(spark: "SparkSession", given: Mapping[str, str]) -> Iterator[None]:
-    """The session with these settings; a query that is started meanwhile keeps them."""
+    """The session with these settings, restored at the end; a query started meanwhile keeps the
+    settings.
+    """
     before = {key: spark.conf.get(key, None) for key in given}
     for key, value in given.items():
         spark.conf.set(key, value)

@@ -4,8 +4,8 @@
     spark.readStream.format("heronpy").option("topology", "words").load()
     rows.writeStream.format("heronpy").option("topology", "orders").start()
 
-Both sides share a folder of numbered segments (heron_connectors/spark/segments.py): Spark's
-offsets are {writer: number of its last segment}, and a batch is the segment of its number.
+Both sides share a folder of numbered segments (heron_connectors/spark/segments.py): Spark's offsets
+are {writer: number of its last segment}, and a batch is the segment with the batch's number.
 """
 
 import json
@@ -39,12 +39,12 @@ TIDY_BATCHES = 100
 
 
 class HeronpySource(DataSource):
-    """Reads what a SparkSink of a topology has written, and writes for a SparkSpout of one.
+    """Reads the output of a topology's SparkSink, and writes the input of a topology's SparkSpout.
 
-    Options: `topology`, a running one, with `component` if several of it share folders with Spark,
-    and `store`, its state store, unless it is the user's own; or `path`, the folder, with a schema.
-    `remove`: true to remove what a query has read, if it is the only reader. `writer`: the name of
-    a query that writes, by default the id in its checkpoint.
+    Options: `topology`, a running topology, with `component` if several of its components share
+    folders with Spark, and `store`, its state store, by default the user's own; or `path`, the
+    folder, with a schema. `remove`: true to remove segments after the query has read them, for a
+    single reader. `writer`: name of a writing query, by default the id in its checkpoint.
     """
 
     @classmethod
@@ -63,11 +63,11 @@ class HeronpySource(DataSource):
         return shared.schema
 
     def reader(self, schema: Any) -> "SegmentReader":
-        """All that is there now, of one batch."""
+        """All present segments, as one batch."""
         return SegmentReader(self._shared(is_sink=True).folder, schema)
 
     def streamReader(self, schema: Any) -> "SegmentStreamReader":  # noqa: N802 (Spark's name)
-        """What is there, and what comes."""
+        """Present and future segments."""
         removes = str(self.options.get("remove", "false")).lower() == "true"
         folder = self._shared(is_sink=True).folder
         return SegmentStreamReader(folder, schema, removes)
@@ -88,7 +88,7 @@ class HeronpySource(DataSource):
 
 
 def writer_of(options: MutableMapping[str, str]) -> str:
-    """The name under which a query writes: the same after each restart, and nobody else's."""
+    """Name of a writing query: stable across restarts, and unique."""
     given = options.get("writer")
     if given:
         return str(given)
@@ -107,7 +107,7 @@ def writer_of(options: MutableMapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Segments(InputPartition):
-    """Those of one writer behind `after`, up to `last`."""
+    """Segments of one writer after `after`, up to `last`."""
 
     writer: str
     after: int
@@ -139,15 +139,15 @@ class SegmentStreamReader(DataSourceStreamReader):
         self._removes = removes
 
     def initialOffset(self) -> Offset:  # noqa: N802 (Spark's name)
-        """Before all that is there."""
+        """Offset before the first segment."""
         return {}
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> Offset:  # noqa: N802
-        """Behind all that is there. Before Spark 4.2 there are no arguments."""
+        """Offset after the last present segment. Before Spark 4.2 the method has no arguments."""
         return {**(start or {}), **latest(self._folder)}
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
-        """One for each writer that has something new."""
+        """One partition for each writer with new segments."""
         return segments_between(start, end)
 
     def read(self, partition: Any) -> Iterator[tuple[Any, ...]]:
@@ -155,7 +155,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         yield from rows_of(self._folder, partition, self._schema)
 
     def commit(self, end: Offset) -> None:
-        """Spark does not ask again for what is before this."""
+        """Spark does not read again before this offset."""
         if self._removes:
             for writer, last in end.items():
                 SegmentLog(self._folder, writer).remove_until(last)
@@ -220,7 +220,7 @@ class SegmentWriter(DataSourceStreamArrowWriter):
         return Written(self._log.write_part(rows))
 
     def commit(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803 (Spark's name)
-        """Let the batch be seen, unless it is there from before Spark was killed."""
+        """Publish the batch, unless already published before a crash of Spark."""
         parts = [each.part for each in messages if each is not None]
         filled = tuple(each for each in parts if each.rows)
         if not self._log.add(Segment(batchId, tuple(self._columns), filled, "")):
@@ -230,5 +230,5 @@ class SegmentWriter(DataSourceStreamArrowWriter):
             self._log.remove_orphans(time.time())
 
     def abort(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803 (Spark's name)
-        """What the tasks that were done have written is of no use."""
+        """Discard the output of finished tasks."""
         self._log.discard(each.part for each in messages if each is not None)

@@ -48,13 +48,13 @@ def dataframe_of(
     config: Mapping[str, Any] | None = None,
     checkpoint: str | None = None,
 ) -> "DataFrame":
-    """The tuples of a component's stream as rows: a streaming DataFrame, or one that is none if all
-    spouts read such ones.
+    """Tuples of a component's stream as rows: a streaming DataFrame, or a static one if all spouts
+    read static DataFrames.
 
-    Its columns are the stream's fields with their declared types, or `schema` ("word string, count
-    bigint"). What components remember is in the folder `heronpy` of the checkpointLocation that
-    the query is started with; a DataFrame that is no stream is computed once, into a folder of its
-    own or `checkpoint`. HeronError in one line for what cannot be.
+    The columns are the stream's fields with their declared types, or `schema` ("word string, count
+    bigint"). State of components is in the folder `heronpy` of the query's checkpointLocation; a
+    static DataFrame is computed once, into a temporary folder or `checkpoint`. HeronError in one
+    line for an impossible request.
     """
     check_session(spark)
     from heron_spark.driver.tables import tables_in_session  # it needs pyarrow
@@ -72,7 +72,7 @@ def dataframe_of(
 
 
 def _schema(topology: TopologySpec, component: str, stream: str, given: str | None) -> "StructType":
-    """The columns; TopologyError for a component or stream that there is not, or without types."""
+    """The columns; TopologyError for an unknown component or stream, or for missing types."""
     from pyspark.sql.types import StructType
 
     sender = topology.by_name.get(component)
@@ -176,8 +176,9 @@ def _scratch_folder(spark: "SparkSession") -> str:
 
 
 def job_of(plan: QueryPlan, slots: int, *, driven: bool, once: bool) -> Job:
-    """What the hosts of a DataFrame have to know. They echo what is printed on every master, as
-    there is no driver of ours that shows the lines of a batch."""
+    """Parameters for the hosts of a DataFrame. The hosts echo printed lines on every master,
+    because a DataFrame lacks a driver to show them.
+    """
     return Job(
         by_value(plan.topology), slots, MAX_BATCH, BATCH_SECS, True, pickled_classes(plan.topology),
         of_frame=True, driven=driven, once=once,

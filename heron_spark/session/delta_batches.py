@@ -1,7 +1,7 @@
 """A Delta table behind a streaming DataFrame, without Delta's jars: each batch is in it once.
 
-A version of the table has the rows of one batch, and says so (`txn` of Delta's protocol, under the
-id that the query has in its checkpoint): a batch that is in the table is not written again.
+A version of the table has the rows of one batch, and its number (`txn` of Delta's protocol, under
+the id in the query's checkpoint), so a batch already in the table is not written again.
 """
 
 import os
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PURPOSE = "writing Delta tables"
 QUERY_ID = "sql.streaming.queryId"
-"""Local property of the thread that runs a query's batches: the id in its checkpoint."""
+"""Local property of the thread that runs a query's batches: the id in the query's checkpoint."""
 
 
 def delta_table(
@@ -27,8 +27,8 @@ def delta_table(
 ) -> "Callable[[DataFrame, int], None]":
     """A function for `writeStream.foreachBatch` that appends to a Delta table.
 
-    `table` is a folder or URL, and is made if there is none, divided by `partition_by`. Each batch
-    passes through the driver, whose memory it has to fit. ComponentError without deltalake.
+    `table` is a folder or URL, created if missing and divided by `partition_by`. Each batch passes
+    through the driver, and has to fit its memory. ComponentError without deltalake.
     """
     needed("deltalake", PURPOSE)
     path = os.fspath(table)
@@ -50,7 +50,7 @@ def append(
     partition_by: Sequence[str] = (),
     storage_options: dict[str, str] | None = None,
 ) -> None:
-    """Add the rows, an Arrow table, as one version; nothing if the writer's number is there."""
+    """Append the rows, an Arrow table, as one version, unless the writer's number is present."""
     deltalake = needed("deltalake", PURPOSE)
     is_there = deltalake.DeltaTable.is_deltatable(path, storage_options)
     present = deltalake.DeltaTable(path, storage_options=storage_options) if is_there else None

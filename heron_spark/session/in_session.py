@@ -1,7 +1,7 @@
 """A topology as a streaming query of the user's own session.
 
-The query is Spark's, so all that a PySpark program does with one works: progress, listeners, stop,
-awaitTermination. The session is neither made nor ended here, and its settings stay.
+The query is Spark's, so a PySpark program can use progress, listeners, stop and awaitTermination.
+The session is neither created nor stopped here, and its settings stay.
 """
 
 import os
@@ -36,7 +36,7 @@ COUNTERS = ("executed", "emitted", "errors", "failed", "acked")
 
 
 class _Claim:
-    """What a query has as long as it runs: its checkpoint's lock, its hosts' file."""
+    """Resources of a running query: its checkpoint's lock, its hosts' file."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -58,7 +58,7 @@ class _Claim:
 
 
 _claims: dict[str, _Claim] = {}
-"""Checkpoint folder -> who has it, in this process: locks of files are for other processes."""
+"""Checkpoint folder -> owner in this process: file locks only work between processes."""
 _lock = threading.Lock()
 
 
@@ -76,12 +76,12 @@ def start(
     """Start a topology in a session; returns Spark's StreamingQuery.
 
     `topology` is a Topology class, a TopologyBuilder, a TopologySpec or the path of a file;
-    `config` is laid over its own. `checkpoint` is a folder that every worker reaches, in which a
-    later start goes on; without one (on one machine only) all is forgotten at the end, unless the
-    session has spark.sql.streaming.checkpointLocation. `trigger` is an interval ("5 seconds") or
-    what DataStreamWriter.trigger takes, as a dict. The query's progress has each component's
-    counters as observed metrics. It ends by itself when all spouts have finished. HeronError in one
-    line for what cannot run.
+    `config` overrides its config. `checkpoint` is a folder reachable by every worker, for a later
+    continuation; without one (on one machine only) the state is lost at the end, unless the session
+    has spark.sql.streaming.checkpointLocation. `trigger` is an interval ("5 seconds") or the
+    arguments of DataStreamWriter.trigger, as a dict. The query's progress has each component's
+    counters as observed metrics. The query ends when all spouts have finished. HeronError in one
+    line for a topology that cannot run.
     """
     options = SparkOptions(
         master=getattr(getattr(spark, "sparkContext", None), "master", ""),
@@ -99,7 +99,7 @@ def run(
     checkpoint: str | os.PathLike[str] | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> Counts:
-    """Run a topology to its end: its spouts finish, or read DataFrames that are no streams.
+    """Run a topology to its end: all spouts finish, or read static DataFrames.
 
     Returns {component: {"executed", "emitted", "errors", "failed", "acked"}}, of the batches of
     this run.
@@ -174,7 +174,7 @@ def _start(
 
 
 def _claimed(stack: ExitStack, plan: QueryPlan, given: str | None, claim: _Claim) -> CheckpointDir:
-    """The checkpoint folder, held by nobody else until the stack is closed."""
+    """The checkpoint folder, locked until the stack is closed."""
     _release_ended()
     path = None if given is None else os.path.abspath(given)
     with _lock:
@@ -192,7 +192,9 @@ def _claimed(stack: ExitStack, plan: QueryPlan, given: str | None, claim: _Claim
 
 
 def _release_ended() -> None:
-    """Spark tells of ends in a thread of its own, and not at all of those with the session's."""
+    """Spark reports the end of a query in a thread of its own, and omits queries that ended with
+    the session.
+    """
     for each in list(_claims.values()):
         if not each.is_active:
             each.release()

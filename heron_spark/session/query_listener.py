@@ -1,9 +1,9 @@
-"""Hears of the queries of a user's session: where their checkpoints are, and when they end.
+"""Listener of a user's session: checkpoints of its queries, and their ends.
 
-Spark calls onQueryStarted in the very thread that will run the query's batches. So properties that
-are set in it go with each of their tasks: that is how the workers of a DataFrame learn which
-checkpoint the user has given to `writeStream`. Other threads of the user's, in foreachBatch, ask by
-the query's own session, whose settings Spark gives to their tasks.
+Spark calls onQueryStarted in the thread that will run the query's batches. Properties set in the
+thread travel with each task, so workers of a DataFrame learn the checkpoint given to `writeStream`.
+Other threads of the user, in foreachBatch, use the query's own session, whose settings Spark gives
+to their tasks.
 """
 
 import glob
@@ -38,7 +38,7 @@ class QueryListener(StreamingQueryListener):
         self._roots: dict[str, str] = {}
 
     def at_end(self, run: str, call: Callable[[], None]) -> None:
-        """Call this when that run of a query, by Spark's id, has ended."""
+        """Call `call` after the end of a query's run, by Spark's id."""
         self._at_end[run] = call
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 (Spark's name)
@@ -64,7 +64,7 @@ class QueryListener(StreamingQueryListener):
         """Nothing to do."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 (Spark's name)
-        """End the hosts of the query's DataFrames, and do what was asked for."""
+        """End the hosts of the query's DataFrames, and make the registered calls."""
         run = str(event.runId)
         path = local_path(self._roots.pop(run, ""))
         name = f"{run.replace('-', '')[:RUN_CHARACTERS]}.json"

@@ -1,4 +1,4 @@
-"""Which folder a topology shares with Spark: asked of the state store, or given by its path."""
+"""The folder shared by a topology and Spark: looked up in the state store, or given by path."""
 
 import os
 from collections.abc import Mapping
@@ -15,18 +15,18 @@ from heron_io.state_store.opening import open_store
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A folder, and what the topology says of what is in it."""
+    """A shared folder, with the topology's description of the content."""
 
     folder: str
     label: str
     fields: tuple[str, ...] = ()
-    """Of a spout: it needs these columns."""
+    """For a spout: the required columns."""
     schema: str = ""
     """Of a sink whose input has declared types."""
 
 
 def shared_with(options: Mapping[str, str], *, is_sink: bool) -> Shared:
-    """What the options of a data source name; UsageError in one line if that is nothing."""
+    """The folder named by a data source's options; UsageError in one line if unknown."""
     path, name = options.get("path"), options.get("topology")
     if path:
         if not os.path.isabs(path.removeprefix("file:")):
@@ -80,7 +80,7 @@ def shared_by(topology: TopologySpec, component: str | None, *, is_sink: bool) -
 
 
 def schema_of(topology: TopologySpec, sink: ComponentSpec) -> str:
-    """What the sink's inputs declare, as SQL has it; empty if they declare nothing."""
+    """SQL types declared by the sink's inputs; empty without declared types."""
     for each in sink.inputs:
         stream = topology.by_name[each.component].stream(each.stream)
         if stream is not None and stream.types:

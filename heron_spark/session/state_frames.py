@@ -1,7 +1,7 @@
 """States of savepoints and checkpoints as DataFrames of PySpark: one partition for each key group.
 
-A Python process of Spark opens the states of the one or two tasks of the topology that have a
-group, and keeps them for the groups that come after.
+A Python process of Spark opens the states of the one or two tasks that have a group, and keeps the
+states for later groups.
 """
 
 from collections.abc import Iterator

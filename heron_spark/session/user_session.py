@@ -1,4 +1,4 @@
-"""A SparkSession that a user's program has made: what is asked of it before a topology runs."""
+"""A user's SparkSession: checks and settings before a topology runs."""
 
 import os
 import sys
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 
 SETTLED_SECS = 2.0
 EXECUTORS_SECS = 30.0
-"""For an executor to register; without any a level has the partitions that Spark takes then."""
+"""Time for an executor to register; afterwards Spark's default decides the partitions."""
 POLL_SECS = 0.1
 CONNECT = "pyspark.sql.connect."
 
 
 def check_session(spark: Any) -> None:
-    """UsageError in one line for what is no session, a stopped one, or one of Spark Connect."""
+    """UsageError in one line for another object, a stopped session, or a session of Spark
+    Connect.
+    """
     if type(spark).__module__.startswith(CONNECT):
         raise UsageError(
             "a session of Spark Connect cannot run topologies, because its driver is another "
@@ -55,19 +57,19 @@ def check_session(spark: Any) -> None:
 
 
 def _let_workers_run_this_python(context: Any) -> None:
-    """On one machine, unless the user has named one, so that they import what this program does.
+    """Set the workers' Python on one machine, unless the user has chosen one: imports then agree.
 
-    PySpark takes the `python3` of PATH, which is another one where a virtual environment's Python
-    is called by its path.
+    PySpark takes the `python3` of PATH, perhaps another Python than a virtual environment's called
+    by path.
     """
     if "PYSPARK_PYTHON" not in os.environ and is_one_machine(str(context.master)):
         context.pythonExec = sys.executable
 
 
 def planned(source: Any, config: Mapping[str, Any] | None) -> QueryPlan:
-    """The plan of what the user's program calls a topology, whose classes are all there.
+    """The plan of the user's topology, whose classes must be loadable.
 
-    TopologyError that names the component which cannot run.
+    TopologyError names the component that cannot run.
     """
     loaded = topology_from(source, None, None, config or {}).with_config(config or {})
     topology = routed(settled(loaded), os.path.abspath)
@@ -85,7 +87,7 @@ def planned(source: Any, config: Mapping[str, Any] | None) -> QueryPlan:
 
 
 def _with_search_paths(topology: TopologySpec) -> TopologySpec:
-    """What this program imports, the hosts on this machine import."""
+    """Add this program's search paths, for the hosts on the machine."""
     prefixes = tuple({os.path.realpath(prefix) for prefix in (sys.prefix, sys.base_prefix)})
     paths = (os.path.abspath(path) for path in sys.path)
     ours = [
@@ -98,7 +100,7 @@ def _with_search_paths(topology: TopologySpec) -> TopologySpec:
 
 
 def slots_of(spark: "SparkSession") -> int:
-    """How many tasks it runs at once, once its executors have registered."""
+    """Number of tasks run by the session at once, after its executors have registered."""
     context = spark.sparkContext
     if not is_local(str(context.master)):
         _await_executors(context)
@@ -120,7 +122,7 @@ def _await_executors(context: Any) -> None:
 
 
 def local_path(location: str) -> str | None:
-    """The path of a checkpoint location in files; None for one in another file system."""
+    """Local path of a checkpoint location; None for another file system."""
     if "://" not in location and not location.startswith("file:"):
         return os.path.abspath(location)
     parsed = urlparse(location)
@@ -128,7 +130,7 @@ def local_path(location: str) -> str | None:
 
 
 def default_checkpoint(spark: "SparkSession", name: str) -> str | None:
-    """A folder below the session's own checkpoint location, if it has one in files."""
+    """A folder below the session's own checkpoint location, if the location is local."""
     location = spark.conf.get("spark.sql.streaming.checkpointLocation", None)
     path = local_path(location) if location else None
     return None if path is None else str(Path(path, name))

@@ -1,13 +1,13 @@
 """Ends a host whose worker is gone while user code goes on, once another worker waits for the host.
 
-A host answers one worker at a time. Spark kills the worker of an attempt that is not wanted any
-more (a copy of the task was faster, its job was cancelled, its time was up), but the call of user
-code goes on in the host, and if that call never returns, each later attempt of the partition would
-wait for it. So the process ends: what it did of the batch counts for nothing, as the batch has no
-file of it, and the worker that waits starts another host, which begins with the states of before.
+A host answers one worker at a time. Spark kills the worker of an unwanted attempt (a copy of the
+task was faster, the job was cancelled, the time was up), but the call of user code continues in the
+host. If the call never returned, each later attempt of the partition would wait. So the process
+ends: its work on the batch is void, because the batch lacks a file of it, and the waiting worker
+starts another host from the previous states.
 
-As long as the worker is there, however slow the call is, or as long as no other one waits, nothing
-ends.
+The host continues as long as its worker lives, however slow the call is, or as long as other
+workers do not wait.
 """
 
 import faulthandler
@@ -39,8 +39,9 @@ class CallPatience:
         self._since: float | None = None
 
     def is_over(self, lasts: bool, now: float) -> bool:
-        """`lasts`: whether it is so at `now`, in seconds; each look at which it is not begins
-        again."""
+        """`lasts`: whether the condition holds at `now`, in seconds; a poll without it restarts the
+        count.
+        """
         if not lasts:
             self._since = None
             return False
@@ -50,7 +51,9 @@ class CallPatience:
 
 
 class Attendance:
-    """Who is answered, and whether others wait: what the thread that looks after a host asks."""
+    """The worker being answered, and whether others wait: input of the thread that watches
+    a host.
+    """
 
     def __init__(self, listening: socket.socket) -> None:
         self._listening = listening
@@ -71,7 +74,7 @@ class Attendance:
                 self._answered = None
 
     def is_abandoned(self) -> bool:
-        """Whether the worker that is answered is gone, and another one waits."""
+        """Whether the answered worker is gone, and another worker waits."""
         with self._lock:
             return (
                 self._answered is not None
@@ -80,7 +83,7 @@ class Attendance:
             )
 
     def poll(self, now: float) -> None:
-        """End this process if that has lasted for too long at `now`, in seconds."""
+        """End the process if the host was abandoned for too long at `now`, in seconds."""
         if self._patience.is_over(self.is_abandoned(), now):
             end_host()
 
@@ -92,7 +95,7 @@ def _has(of: socket.socket, events: int) -> bool:
 
 
 def end_host() -> None:
-    """The process ends at once, and its log says in which call each thread was."""
+    """End the process at once, after logging the stack of each thread."""
     log.error(
         "the worker of the current batch is gone, but its call of user code has not returned "
         "(stacks below), and another worker waits: this process ends, and the waiting worker "

@@ -1,8 +1,8 @@
 """The levels of a topology whose stream is a user's DataFrame.
 
-Which checkpoint they work for nobody knows before the user starts a query with it: each task learns
-it by a property of its own (query_listener.py), and the batch by the time that Spark has logged
-(batch_times.py). Behind the last level blocks of rows become rows.
+The checkpoint is unknown until the user starts a query: each task learns the checkpoint from a
+property (query_listener.py), and the batch from the time logged by Spark (batch_times.py). After
+the last level, blocks of rows become rows.
 """
 
 import os
@@ -23,11 +23,12 @@ from heron_spark.worker.frame_sink import ROWS, read_block
 from heron_spark.worker.python_worker import LAST, Begun, HostFailed, Level
 
 CHECKPOINT = "spark.heronpy.checkpoint"
-"""Local property: the checkpoint location of the query that a task is of. It is a setting of the
-query's own session, too: Spark makes properties of settings that begin with `spark` for each
-action, so that a thread of the user's in foreachBatch has them."""
+"""Local property: checkpoint location of a task's query. The key is also a setting of the query's
+own session: Spark turns settings with the prefix `spark` into properties for each action, so a
+user's thread in foreachBatch has the property.
+"""
 RUN = "spark.heronpy.run"
-"""The same: which run of the query it is."""
+"""Local property: the run of a task's query."""
 FOLDER = "heronpy"
 """In a user's checkpoint: what components remember."""
 RESULTS = "results"
@@ -36,7 +37,7 @@ ROW = "row"
 
 @dataclass(frozen=True, slots=True)
 class FrameLevel(Level):
-    """One level; `folder` is that of a DataFrame that is no stream, else empty."""
+    """One level; `folder` is the folder of a static DataFrame, otherwise empty."""
 
     job: str
     """A Job as text."""
@@ -79,10 +80,12 @@ class FrameLevel(Level):
         return CheckpointDir(os.path.join(root, FOLDER, self.name), root), run, batch
 
     def silent(self, context: Any) -> None:
-        """No row has come to the topology: it has no such batch."""
+        """The topology has received no row, so the batch does not exist there."""
 
     def blocks(self, folder: CheckpointDir, task: int, batch: int) -> Iterable[Block]:
-        """For the partitions that there are now, if a run with other cores has sent them."""
+        """Blocks for the present partitions, converted if a run with another number of cores sent
+        them.
+        """
         job = Job.from_json(self.job)
         if folder.results(task, batch)["slots"] == job.slots:
             return folder.blocks(task, batch)
@@ -92,11 +95,11 @@ class FrameLevel(Level):
 
 @dataclass(frozen=True, slots=True)
 class FrameRows:
-    """Rows of (results of a task, a row of the stream), one of which is null, of blocks of the last
-    level: a function of Arrow batches for mapInArrow.
+    """From blocks of the last level to rows of (results of a task, a row of the stream), one of
+    them null: a function of Arrow batches for mapInArrow.
 
-    It stands behind an exchange and has no state. So whatever Spark does above it (reads a part,
-    twice, in another stage, in two tasks at once), the levels run as a whole.
+    The function runs after an exchange and has no state. So the levels run as a whole, even if
+    Spark above reads a part, reads twice, or splits the read over stages or tasks.
     """
 
     schema: bytes

@@ -1,6 +1,6 @@
-"""The end of a stream that is a DataFrame: what comes as rows, in blocks that no level takes.
+"""End of a stream for a DataFrame: rows, in blocks beyond the last level.
 
-Tuples are gathered as columns here. Record batches are columns already, and stay what they are.
+Tuples are gathered into columns here. Record batches are columns already, and pass unchanged.
 """
 
 from collections.abc import Iterator
@@ -29,15 +29,15 @@ ROWS_PER_BLOCK = 10_000
 
 
 class SameIndex:
-    """A custom grouping: each task has a reader of its own, so its rows stay in order."""
+    """A custom grouping: each task has a separate reader, so rows stay in order."""
 
     def prepare(self, context: Any, component: str, stream: str, target_tasks: list[int]) -> None:
-        """There are as many readers as tasks."""
+        """Remember the reader of equal index: readers and tasks are equal in number."""
         index = context.get_component_tasks(component).index(context.get_task_id())
         self._chosen = [sorted(target_tasks)[index]]
 
     def choose_tasks(self, values: Any) -> list[int]:
-        """Always the same one."""
+        """The one fixed task."""
         return self._chosen
 
     def divide_batch(self, batch: pa.RecordBatch) -> Iterator[tuple[list[int], pa.RecordBatch]]:

@@ -1,9 +1,9 @@
-"""The watermarks of a task: its newest one goes to all of its readers at the end of each batch.
+"""Watermarks of a task: at the end of each batch, the newest goes to all readers of the task.
 
-A batch has no order between the blocks of one task, so a bolt is given them behind all tuples of
-the batch (task_host.py). They are sent in each batch, as a reader may be in another host by then.
-That a task has finished is said behind its last time and does not take its place: a timer that is
-registered while others are due is due, too, if that time has passed it.
+The blocks of one task are unordered within a batch, so a bolt receives watermarks after all tuples
+of the batch (task_host.py). Watermarks are repeated in each batch, because a reader may have moved
+to another host. The end of a task follows the last watermark and does not replace the watermark: a
+timer registered while others fire is due too, if its time is below the watermark.
 """
 
 from typing import Any
@@ -15,12 +15,12 @@ from heron_spark.compile.plan import QueryPlan
 
 
 def is_watermark(frames: Frames) -> bool:
-    """Whether a message is one."""
+    """Whether a message is a watermark."""
     return header_of(frames).kind == FrameKind.WATERMARK
 
 
 class PassedWatermarks:
-    """What one task has to say."""
+    """Watermark and end of one task."""
 
     def __init__(self, plan: QueryPlan, task: int) -> None:
         component = plan.packing.instances[task].component
@@ -28,18 +28,18 @@ class PassedWatermarks:
         self._task = task
         self._readers = [each for name in readers for each in plan.packing.tasks_of[name]]
         self.newest_ms: int | None = None
-        """Below the end of time; None if it has said nothing."""
+        """Below the end of time; None without a watermark."""
         self._has_ended = False
-        """That alone is nothing to say: all windows are complete in the last batch."""
+        """The end alone is not sent: all windows are complete in the last batch."""
         self._epoch = 0
 
     @property
     def state(self) -> list[Any]:
-        """What a successor has to know."""
+        """State for a successor."""
         return [self.newest_ms, self._has_ended]
 
     def restore(self, state: list[Any]) -> None:
-        """Go on as this one's successor."""
+        """Restore the state of a previous process."""
         self.newest_ms, self._has_ended = state
 
     def take(self, frames: Frames) -> None:

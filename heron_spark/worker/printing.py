@@ -1,14 +1,17 @@
-"""What components print: with the batch to whoever runs it, and on clusters to the worker's log."""
+"""Printed lines of components: returned with the batch, and on clusters also logged by the
+worker.
+"""
 
 import sys
 from typing import TextIO
 
 KEPT_CHARACTERS = 256 * 1024
-"""Of one task and batch; what is beyond is only counted, and in the worker's log on clusters."""
+"""Maximum for one task and batch; further lines are counted, and logged by the worker on clusters.
+"""
 
 
 class PrintedLines:
-    """What one task has printed in a batch."""
+    """Lines printed by one task in a batch."""
 
     def __init__(self) -> None:
         self._open_line = ""
@@ -49,7 +52,7 @@ class Printed:
         self._log = log
         self._echo = echo
         self.lines: PrintedLines | None = PrintedLines()
-        """Of the task that runs; None while it closes, as its lines belong to no batch then."""
+        """Lines of the running task; None while the task closes, outside of any batch."""
 
     def write(self, text: str) -> int:
         """Take text."""

@@ -1,12 +1,12 @@
 """What Spark's Python workers run: from Spark's rows to the partition's host and back to rows.
 
 A row is (id, level, partition, payload): a block of messages (blocks.py) for a partition of a
-level; `id` is the partition of the next level that it goes to, which a block for a later level only
+level. `id` is the partition of the next level on the way, which a block for a later level only
 passes. Level LAST is the driver: its payloads are results as JSON.
 
-Which partition and which batch a task works for, rows of the level BEGIN say, never Spark: the
-number of a task in its stage is another one below a union or a coalesce of the user's, and a thread
-of the user's knows no batch. Each task of a level sends one such row to each partition of the next.
+Rows of the level BEGIN give a task's partition and batch. Spark's numbers are unsuitable: the
+number of a task in its stage changes below a union or a coalesce, and a user's thread has no batch.
+Each task of a level sends one such row to each partition of the next.
 """
 
 import fcntl
@@ -33,21 +33,22 @@ ARROW_SCHEMA = pa.schema(
 )
 LAST = -1
 BEGIN = -2
-"""The level of rows that say that a batch begins: `partition` of the level that gets the row, with
-the time of the batch (level 0) or a Begun as payload."""
+"""Level of rows that start a batch: `partition` of the receiving level, with the time of the batch
+(level 0) or a Begun as payload.
+"""
 BATCH_ID = "streaming.sql.batchId"
 START_SECS = 60.0
 """A host imports the user's modules before it listens."""
 POLL_SECS = 0.005
 HOSTS_MAX = 3
-"""So many hosts may end, one after the other, before they answer a worker."""
+"""Maximum of hosts that end in turn before one answers a worker."""
 DIED = "the process that holds the components died; its last output is in the worker's log"
 OPENING, CLOSING = "<<heronpy: ", " :heronpy>>"
-"""Around the one line of an error that is worth telling, in what Spark makes of it."""
+"""Marks around the useful line of an error within Spark's message."""
 
 
 class HostFailed(Exception):
-    """What a host could not do; Spark repeats the task, then ends the query with this text."""
+    """Failure of a host; Spark repeats the task, then ends the query with this text."""
 
     def __init__(self, line: str) -> None:
         super().__init__(f"{OPENING}{line}{CLOSING}")
@@ -80,7 +81,7 @@ class Level:
     run: str
     level: int
     partitions: int
-    """How many partitions the next level has; 0 if this is the last one."""
+    """Number of partitions of the next level; 0 at the last level."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -107,14 +108,15 @@ class Level:
         return Begun(self.folder, self.run, int(batch))
 
     def silent(self, context: Any) -> tuple[int, Begun] | None:
-        """What a task of level 0 works for to which the batch brought nothing, not even a row that
-        says that it begins; None: nothing. This stage is between two exchanges of ours."""
+        """Partition and batch of a task of level 0 without any row in the batch; None to skip. The
+        stage is between two exchanges of the query.
+        """
         return context.partitionId(), self.location(context, b"")
 
     def _work(
         self, partition: int, begun: Begun, blocks: Iterable[Any]
     ) -> Iterator[pa.RecordBatch]:
-        """A batch of a partition: payloads for its host, and lists of blocks that only pass."""
+        """A batch of a partition: payloads for its host, and lists of passing blocks."""
         folder, batch = CheckpointDir(begun.folder), begun.batch
         payload = begun.to_bytes()
         if self.partitions:
@@ -144,10 +146,10 @@ class Level:
 
 
 class LevelRows:
-    """What a task of Spark gets, by the partitions of its level.
+    """Rows of a Spark task, by partition of the level.
 
-    Usually there is one. Where Spark gives several to a task, they are worked for one after the
-    other: two tasks that held hosts which the other one needs would wait for ever.
+    Usually a task has one partition. Several partitions are processed in turn: two tasks that held
+    hosts needed by each other would deadlock.
     """
 
     PASSING = -1
@@ -160,7 +162,7 @@ class LevelRows:
         self._rows = self._read(level, batches)
 
     def next_begun(self, done: Set[int]) -> int | None:
-        """A partition that is none of these; None if there is no other."""
+        """A started partition outside of `done`; None at the end."""
         while True:
             for each in self.begun:
                 if each not in done:
@@ -171,7 +173,7 @@ class LevelRows:
             self._keep(*row)
 
     def of(self, partition: int) -> Iterator[Any]:
-        """A partition's payloads, and lists of blocks that pass; at its end all rows are read."""
+        """Payloads of a partition, and lists of passing blocks; afterwards all rows are read."""
         yield from self._kept.pop(self.PASSING, ())
         yield from self._kept.pop(partition, ())
         for number, item in self._rows:
@@ -181,7 +183,7 @@ class LevelRows:
                 self._keep(number, item)
 
     def check_empty(self) -> None:
-        """HostFailed if there are rows of a batch that has not begun."""
+        """HostFailed for rows of a batch that has not started."""
         if self._kept:
             raise HostFailed(f"rows of a batch that did not start, for {sorted(self._kept)}")
 
@@ -190,7 +192,7 @@ class LevelRows:
             self._kept.setdefault(number, []).append(item)
 
     def _read(self, level: int, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
-        """(partition, payload), (PASSING, blocks), or (partition, None) where one begins."""
+        """(partition, payload), (PASSING, blocks), or (partition, None) at a start."""
         for rows in batches:
             passing: list[Block] = []
             columns = (rows.column(1).to_pylist(), rows.column(2).to_pylist(), rows.column(3))
@@ -221,7 +223,7 @@ def rows_of_blocks(blocks: list[Block], partitions: int) -> pa.RecordBatch:
 
 
 def question(level: int, partition: int, batch: int) -> bytes:
-    """The first block for a host: what it is to do."""
+    """First block for a host: the request."""
     return json.dumps({"level": level, "partition": partition, "batch": batch}).encode()
 
 
@@ -250,7 +252,7 @@ def _answer(host: socket.socket) -> list[int]:
 
 
 def connected(folder: CheckpointDir, run: str, partition: int) -> socket.socket:
-    """A connection to the partition's host, which answers it from here on."""
+    """A connection to the partition's host, ready for a request."""
     for _ in range(HOSTS_MAX):
         host = _host(folder, run, partition)
         if _is_greeted(host):
@@ -261,7 +263,7 @@ def connected(folder: CheckpointDir, run: str, partition: int) -> socket.socket:
 
 
 def _is_greeted(host: socket.socket) -> bool:
-    """Waits for its turn; False if the host has ended before: nothing is lost then."""
+    """Wait for the greeting; False if the host has ended before, without loss."""
     try:
         return host.recv(1) == GREETING
     except ConnectionError:
@@ -269,7 +271,7 @@ def _is_greeted(host: socket.socket) -> bool:
 
 
 def _host(folder: CheckpointDir, run: str, partition: int) -> socket.socket:
-    """A connection to the partition's host, which is started if there is none."""
+    """A connection to the partition's host, which is started if missing."""
     sockets_folder = os.path.join(tempfile.gettempdir(), f"heronpy-spark-{os.getuid()}-{run}")
     os.makedirs(sockets_folder, mode=0o700, exist_ok=True)
     if os.stat(sockets_folder).st_uid != os.getuid():

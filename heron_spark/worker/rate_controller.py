@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 FIRST = 1000
-"""Deliveries of one task for the first batch: a bolt that takes 1 ms a tuple is done in a second,
-and a fast topology reaches a million in four batches."""
+"""Deliveries of one task for the first batch: a bolt of 1 ms per tuple is done in a second, and a
+fast topology reaches a million in four batches.
+"""
 GROWTH_MAX = 8.0
 SHRINK_MAX = 0.125
 LEAST_SECS = 1e-6
@@ -21,10 +22,10 @@ class RateController:
         self.quota = min(self._most, FIRST)
 
     def begin(self, worked_secs: float) -> int:
-        """A batch begins: the quota, given the work that the one before was for all levels.
+        """Start a batch; returns the quota, given the work of the previous batch on all levels.
 
-        Spark's own part of a batch is no work: fewer tuples would not make it shorter. The quota
-        only grows if it was what ended the batch before.
+        Spark's own part of a batch does not count as work: fewer tuples would not shorten it. The
+        quota only grows if the previous batch reached the quota.
         """
         factor = self._target_secs / max(worked_secs, LEAST_SECS)
         if factor < 1.0 or self._quota_reached:

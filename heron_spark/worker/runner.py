@@ -1,7 +1,8 @@
 """One live task: the engine's own instance, fed batch by batch.
 
-Nothing is tracked: a batch is done as a whole or again as a whole. A spout hears `ack` for what it
-emitted when the next batch begins, since that says that this one is done everywhere.
+Tuples are not tracked: a batch is done as a whole or repeated as a whole. A spout receives `ack`
+for the tuples of a batch at the start of the next batch, the proof that all tasks have done the
+first.
 """
 
 import logging
@@ -45,7 +46,7 @@ POLL_SECS = 0.001
 _ENGINE_CALLS = (
     "emit", "emit_batch", "ack", "fail", "finish", "emit_watermark", "call_soon", "call_later",
 )  # fmt: skip
-"""Attributes of a component that are the engine's, and no part of its state."""
+"""Attributes of a component set by the engine, outside of its state."""
 
 
 @dataclass(slots=True)
@@ -61,7 +62,7 @@ class CountersAtStart:
 
 
 class TaskRunner:
-    """One task of a topology in this process."""
+    """One task of a topology in the process."""
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class TaskRunner:
         self.component = instance_plan.component
         self.label = f"{instance_plan.component}[{instance_plan.index}]"
         self.batch = NEVER_RAN
-        """The newest batch that this copy of the component has done."""
+        """The newest batch done by this copy of the component."""
         self._incarnation = incarnation
         self._records = records
         self._printed = printed
@@ -199,8 +200,9 @@ class TaskRunner:
     # --- one batch -----------------------------------------------------------------------------
 
     def begin(self, batch: int, abandoning: Set[str] = frozenset()) -> None:
-        """A batch begins: the one before is done everywhere. `abandoning`: the bolts that abandoned
-        tuples of it."""
+        """Start a batch; all tasks have done the previous batch. `abandoning`: bolts that abandoned
+        tuples of the previous batch.
+        """
         self._printed.lines = self._lines
         self._instance.adapter.begin_batch(batch)
         metrics = self.driver.metrics
@@ -226,8 +228,9 @@ class TaskRunner:
         self._at_start.acked = len(done)
 
     def _leave_without_ack(self, abandoning: list[str]) -> None:
-        """It is not known which tuples led to those that were abandoned: none of the batch is
-        acked, as natively with EFFECTIVELY_ONCE."""
+        """Leave the whole batch without acks, because the roots of abandoned tuples are unknown, as
+        natively with EFFECTIVELY_ONCE.
+        """
         number = len(self._unacked)
         self._unacked.clear()
         self.driver.record_error(
@@ -245,7 +248,7 @@ class TaskRunner:
 
     @property
     def made(self) -> int:
-        """Deliveries that this batch has so far."""
+        """Deliveries of the batch so far."""
         return self.driver.outbox.deliveries - self._at_start.sent
 
     def deliver(self, frames: Frames) -> None:
@@ -254,8 +257,9 @@ class TaskRunner:
         self.driver.deliver(frames)
 
     def take_rows(self, rows: Any) -> None:
-        """Let a spout emit rows that Spark has read for it; each that Spark could not read is an
-        error outside of a tuple, as it is where the spout reads."""
+        """Let a spout emit rows read by Spark; each unreadable row is an error outside of a tuple,
+        as with a spout that reads by itself.
+        """
         self._printed.lines = self._lines
         for error in self._instance.component.take_rows(rows):
             try:
@@ -266,16 +270,16 @@ class TaskRunner:
 
     @property
     def finished(self) -> bool:
-        """Whether it is a spout that has no more to emit."""
+        """Whether the task is a spout that has finished."""
         return isinstance(self.driver, SpoutDriver) and self.driver.finished
 
     @property
     def has_whole_batch(self) -> bool:
-        """Whether it is a spout that says so: it emits no more in this batch."""
+        """Whether a spout has emitted its whole batch, by its own attribute."""
         return bool(getattr(self._instance.adapter.users_object, "has_whole_batch", False))
 
     def turn(self, secs: float) -> bool:
-        """Let a spout emit for so long, or by one call for 0; whether it did."""
+        """Let a spout emit for `secs`, or by one call for 0; returns whether the spout emitted."""
         assert isinstance(self.driver, SpoutDriver)
         self._printed.lines = self._lines
         return self.driver.turn(time.monotonic() + secs) if secs else self.driver.call_once()
@@ -358,7 +362,8 @@ class TaskRunner:
         )
 
     def close(self) -> None:
-        """The last calls of user code; what they print only the log gets. This copy may be one of
-        an attempt that does not count, and its batch is told of by another one."""
+        """Make the final calls of user code; printed lines go to the log only, because the copy may
+        belong to a void attempt, and another copy reports the batch.
+        """
         self._printed.lines = None
         self._core.close_component()

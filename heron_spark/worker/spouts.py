@@ -1,4 +1,4 @@
-"""Drives the spouts of one partition for a batch."""
+"""Drives the spouts of one partition through a batch."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,16 +6,16 @@ from heron_spark.worker.rate_controller import RateController
 from heron_spark.worker.runner import TaskRunner
 
 TURN_SECS = 0.02
-"""A turn ends with a flush, so it is long enough to fill messages."""
+"""A turn ends with a flush, and so must be long enough to fill messages."""
 SHORT_TURN_SECS = 0.001
 FEW = 10_000
-"""With less than this left to emit a turn is short, so that it does not emit much more."""
+"""Remaining quota below which a turn is short, to limit the excess."""
 SINGLE = 1000
-"""With less than this left next_tuple is called once a turn."""
+"""Remaining quota below which next_tuple is called once per turn."""
 PATIENCE_SECS = 0.3
-"""How long silent spouts are asked: an empty batch costs as much of Spark as any other."""
+"""Duration of polling silent spouts: an empty batch costs Spark as much as a full batch."""
 PAUSES_SECS = (0.001, 0.001, 0.002, 0.005, 0.01)
-"""Between two calls of a spout that emits nothing (Storm: 1 ms)."""
+"""Pause between two calls of a silent spout (Storm: 1 ms)."""
 
 
 def drive(
@@ -25,7 +25,9 @@ def drive(
     sleep: Callable[[float], object],
     busy_secs: float,
 ) -> None:
-    """Let each spout emit its quota, unless it is silent, finished or takes `busy_secs`."""
+    """Let each spout emit its quota, except for spouts that are silent, finished or busy for
+    `busy_secs`.
+    """
     started, quota, pauses = clock(), controller.quota, 0
     while waiting := [runner for runner in runners if _may_emit(runner, quota)]:
         emitted = [spout.turn(_turn_secs(spout, quota)) for spout in waiting]
@@ -49,7 +51,7 @@ def _may_emit(runner: TaskRunner, quota: int) -> bool:
 
 
 def _turn_secs(runner: TaskRunner, quota: int) -> float:
-    """How long a turn is, 0 for one call."""
+    """Length of a turn, 0 for one call."""
     if quota < SINGLE:
         return 0.0
     return SHORT_TURN_SECS if quota - runner.made < FEW else TURN_SECS

@@ -1,14 +1,14 @@
-"""What a component remembers, as bytes: its attributes after a batch, given back to a new one.
+"""State of a component as bytes: its attributes after a batch, restored into a new object.
 
-Everything in a component's __dict__ counts, or what its __getstate__ says. Parts of the engine in
-it (emit, context, logger, ...) are named, not copied, and so are metrics, as a copy of one would be
-counted with and never read. An attribute that cannot be pickled (a
-connection, a generator, a lock) is left out and said so once: in a new process it is what
-`initialize` makes it. A connection or a lock is as good as the one before; what an iterator or a
-collection had by then is lost, which is counted when it comes to that.
+The state is everything in the component's __dict__, or the result of its __getstate__. Parts of the
+engine (emit, context, logger, ...) are stored by name, and metrics too, because a copied metric
+would never be read. An attribute that cannot be pickled (a connection, a generator, a lock) is left
+out and reported once: in a new process `initialize` creates it anew. A new connection or lock is
+equivalent; the content of an iterator or a collection is lost, and the loss is counted at the
+restore.
 
-An adapter of another API may hold the user's own object; what holds `process` or `next_tuple` is
-such an object, and its attributes count one by one as well.
+An adapter of another API may hold the user's own object: an attribute with `process` or
+`next_tuple`, whose attributes are stored one by one as well.
 """
 
 import io
@@ -20,14 +20,16 @@ import cloudpickle
 
 Report = Callable[[str], None]
 FORGOTTEN = "forgotten"
-"""Beside the attributes of a state: the names of those that held data and are not in it."""
+"""Key beside the attributes of a state: names of attributes with data that the state lacks."""
 METRIC = "metric."
-"""Before the names of registered metrics among the engine's parts. One that the class of now does
-not register any more is None in the attributes that had it."""
+"""Prefix of the names of registered metrics among the engine's parts. A metric that the present
+class no longer registers becomes None.
+"""
 
 RETRY_BYTES = 64 * 1024
-"""Pickled in each batch, on average, to see whether an attribute that did not pickle does by now: a
-try gets as far as the part that fails, through megabytes of a large collection."""
+"""Average number of bytes pickled per batch to retry attributes that failed to pickle: a retry may
+pass through megabytes of a large collection before the failing part.
+"""
 
 _parts: dict[str, Any] = {}
 """The engine's parts by name while a state is read: what `_part` answers from."""
@@ -39,8 +41,9 @@ class StateSnapshot:
     def __init__(
         self, component: Any, engine: Mapping[str, Any], usual: set[str], report: Report
     ) -> None:
-        """`engine`: parts of ours that attributes may refer to. `usual`: attributes that every
-        component of its kind has; those may be left out without a word."""
+        """`engine`: parts of the engine that attributes may refer to. `usual`: attributes of every
+        component of the kind, left out without a report.
+        """
         self._component = component
         self._engine = {"component": component, **engine}
         self._names = {id(part): name for name, part in self._engine.items()}
@@ -48,15 +51,15 @@ class StateSnapshot:
         self._report = report
         self._reported: set[str] = set()
         self._left_out: dict[tuple[str, str], Any] = {}
-        """(holder, attribute) that did not pickle the last time, and what it was"""
+        """(holder, attribute) that failed to pickle -> value at the failure"""
         self._pauses: dict[tuple[str, str], int] = {}
-        """Batches before one of them is tried again"""
+        """Batches until the next retry"""
         self.forgotten: tuple[str, ...] = ()
-        """Attributes that held data, and that the state did not have that was restored."""
+        """Attributes with data, missing in the restored state."""
 
     @property
     def unsaved(self) -> tuple[str, ...]:
-        """The attributes that are left out, but for those of every component."""
+        """Attributes left out, except for the usual ones."""
         return tuple(sorted({name for _, name in self._left_out if name not in self._usual}))
 
     def save(self, extra: Mapping[str, Any]) -> bytes:
@@ -69,8 +72,9 @@ class StateSnapshot:
             return self._pickled(self._whole(extra))
 
     def _forget_solved(self) -> None:
-        """Of what was left out: another value in its place, or the same without the part that does
-        not pickle, is saved again."""
+        """Save attributes again that were left out and now have another value, or have lost the
+        failing part.
+        """
         holders = {name: vars(holder) for name, holder in self._holders()}
         self._left_out = {
             (name, attribute): value
@@ -114,7 +118,7 @@ class StateSnapshot:
         return extra
 
     def _holders(self) -> Iterator[tuple[str, Any]]:
-        """The component, and a user's object that it drives."""
+        """The component, and the user object inside an adapter."""
         yield "", self._component
         for name, value in vars(self._component).items():
             if self._is_driven(value):
@@ -145,11 +149,11 @@ class StateSnapshot:
                     self._leave_out(name, attribute, value, error)
 
     def _problem_of(self, value: Any) -> Exception | None:
-        """Why it does not pickle; None if it does."""
+        """Why a value does not pickle, or None."""
         return self._try(value)[0]
 
     def _try(self, value: Any) -> tuple[Exception | None, int]:
-        """(why it does not pickle or None, bytes until then)"""
+        """(pickling error or None, bytes written before)"""
         file = io.BytesIO()
         try:
             _Pickler(file, self._names).dump(value)
@@ -194,7 +198,7 @@ def holds_data(value: Any) -> bool:
 
 
 def _says_itself(kind: type) -> bool:
-    """Whether a class defines __getstate__; every object has one that says nothing special."""
+    """Whether a class defines __getstate__ itself, apart from object's default."""
     return any("__getstate__" in vars(each) for each in kind.__mro__ if each is not object)
 
 

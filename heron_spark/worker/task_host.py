@@ -1,12 +1,12 @@
-"""The process in which the tasks of one partition live, from batch to batch.
+"""Process of the tasks of one partition, from batch to batch.
 
-Spark's own Python workers come and go, and any of them may get any partition. A component that
-lived in one would have to be read from its file in every other batch, and what cannot be saved (a
-generator, a connection) would be lost each time. So a worker hands what it gets to the host of its
-partition, which it starts if there is none (python_worker.py), and the host does the work.
+Spark's own Python workers come and go, and any worker may get any partition. A component inside a
+worker would be restored from its file in every other batch, and would lose unpicklable attributes
+(a generator, a connection) each time. So a worker passes its input to the host of its partition,
+started on demand (python_worker.py), and the host does the work.
 
-A host ends when the run is over, when its parent, Spark's Python daemon, is gone, or when a call of
-an attempt that Spark has killed holds up another one (abandoned_calls.py).
+A host ends with the run, with its parent, Spark's Python daemon, or when a call of a killed attempt
+blocks another attempt (abandoned_calls.py).
 """
 
 import json
@@ -53,7 +53,7 @@ SHUTDOWN_SECS = 5.0
 """How long user code that runs then may go on."""
 RECEIVE_BYTES = 1 << 20
 ONCE_IDLE_SECS = 30.0
-"""A DataFrame that is no stream tells nobody that it is not asked any more."""
+"""Idle limit for a static DataFrame, whose end is not announced."""
 
 
 class TaskHost:
@@ -72,10 +72,10 @@ class TaskHost:
         self._busy_secs = job.batch_secs / 2
         self._of_frame, self._once = job.of_frame, job.once
         self._fed = set() if job.driven else set(plan.spout_tasks)
-        """Tasks that emit nothing but what Spark reads for them."""
+        """Spout tasks that emit only rows read by Spark."""
 
     def run(self, level: int, partition: int, batch: int, blocks: Iterator[bytes]) -> list[int]:
-        """One batch of a partition of a level; returns its tasks, whose files are then there."""
+        """Run one batch of a partition of a level; returns its tasks, whose files then exist."""
         tasks = self._plan.tasks_at(level, partition, self._slots)
         missing = [task for task in tasks if not self._folder.has(task, batch)]
         if not missing:
@@ -111,7 +111,7 @@ class TaskHost:
         ending = self._folder.ending()
         for task, runner in runners.items():
             if self._folder.is_past(task, batch):
-                # Its sinks would write what that attempt has written, maybe long ago.
+                # The sinks would repeat the other attempt's writes, perhaps much later.
                 log.info("%s: another attempt has done batch %d meanwhile", runner.label, batch)
                 continue
             outcome = runner.end(batch, ending == batch)
@@ -120,10 +120,10 @@ class TaskHost:
                 self._live[task] = runner
 
     def _before(self, tasks: Iterable[int], batch: int) -> int:
-        """The batch with whose states this one begins, -1 for none.
+        """The batch with the initial states, -1 without one.
 
-        That is the one before, but for a DataFrame: a function of foreachBatch may leave a batch
-        alone, whose rows then reach no component. All tasks have done the same batches: HeronError.
+        The previous batch, except for a DataFrame: a function of foreachBatch may ignore a batch,
+        whose rows then reach no component. HeronError if the tasks have done different batches.
         """
         has = self._folder.has
         if not self._of_frame or batch == 0 or all(has(task, batch - 1) for task in tasks):
@@ -144,7 +144,7 @@ class TaskHost:
         return before
 
     def _results(self, batch: int) -> list[dict[str, Any]]:
-        """Those of all tasks, of a batch that is done; -1 has none."""
+        """Results of all tasks for a finished batch; empty for -1."""
         tasks = self._plan.level_of if batch >= 0 else ()
         return [self._folder.results(task, batch) for task in tasks]
 
@@ -173,13 +173,14 @@ class TaskHost:
                     watermarks.append((runner, frames))
                 else:
                     runner.deliver(frames)
-        # That one source has ended must not hide how far the others are.
+        # The end of one source must not hide the progress of others.
         for runner, frames in sorted(watermarks, key=lambda watermark: watermark_of(watermark[1])):
             runner.deliver(frames)
 
     def _decide_end(self, batch: int, before: list[dict[str, Any]]) -> None:
-        """Of a frame: its only batch is the last one, else that after all spouts have finished.
-        Each host of level 0 finds the same, before any bolt runs."""
+        """Note the last batch: the only batch of a static frame, otherwise the batch after the end
+        of all spouts. Each host of level 0 decides alike, before any bolt runs.
+        """
         if self._folder.ending() is not None:
             return
         spouts = [each for each in before if each["spout"]]
@@ -218,7 +219,7 @@ def serve(
     over: threading.Event,
     idle_secs: float = math.inf,
 ) -> None:
-    """Answer workers, one at a time, until the run is over or none has come for so long."""
+    """Answer workers, one at a time, until the run is over or `idle_secs` pass without a worker."""
     listening.settimeout(POLL_SECS)
     asked = time.monotonic()
     while not over.is_set() and time.monotonic() - asked < idle_secs:
@@ -274,8 +275,9 @@ def _block(file: Any) -> bytes:
 def watch(
     folder: CheckpointDir, run: str, parent: int, attendance: Attendance, over: threading.Event
 ) -> None:
-    """In a thread: say when this host is not needed any more, and end it if it does not hear, or
-    holds up who needs it."""
+    """In a thread: signal the end of the host's use, and end the process if the main thread does
+    not react, or blocks a waiting worker.
+    """
     begun = started_at(parent)
     pause = threading.Event()
     while started_at(parent) == begun is not None and os.path.exists(folder.run_file(run)):
