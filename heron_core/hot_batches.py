@@ -1,7 +1,7 @@
-"""The hot path of what is received: whether a message is a plain batch, by its header and lengths.
+"""The hot path of receiving: whether a message is a plain batch, by its header and lengths.
 
-As hot_path.py, one source for two ways to run it: see there. hot_batches.h has the C function that
-takes the place of the Python one under `if not cython.compiled`.
+One source in two forms, as hot_path.py explains. hot_batches.h has the C function in place of the
+Python function under `if not cython.compiled`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ if not cython.compiled:
     )
 
     def sizes_add_up(sizes: bytes, items: int) -> bool:
-        """Whether runs of these sizes, none of them empty, are of so many tuples in all."""
+        """Whether the sizes of the runs, all positive, add up to `items` tuples."""
         numbers = array("I", sizes)
         return 0 not in numbers and sum(numbers) == items
 
 
 def plain_batch(frames: Frames, epoch: int) -> tuple[int, int, int] | None:
-    """Source, stream and number of tuples of a batch of one stream, of this epoch or a later one,
-    whose tuples have one root at most; None for any other message, and for a malformed one."""
+    """Source, stream and number of tuples of a plain batch: one stream, at least the epoch `epoch`,
+    at most one root per tuple. None for any message of another kind, and for a malformed batch.
+    """
     head = Heading()
     if not read_heading(head, frames) or head.kind != DATA or head.epoch < epoch:
         return None

@@ -1,8 +1,8 @@
-"""The hot path of what is sent: the buffer of a destination, and how a tuple gets into it.
+"""The hot path of sending: the buffer of a destination, and the append of a tuple.
 
-As hot_path.py, one source for two ways to run it: see there. Compiled, a buffer is in C: the bytes
-of its tuples one behind the other, and numbers. hot_buffers.h has that, and what packs plain
-values; in Python a buffer has lists.
+One source in two forms, as hot_path.py explains. A compiled buffer is in C: the bytes of its tuples
+in sequence, and numbers; hot_buffers.h has the buffer, and packs plain values. A Python buffer has
+lists.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BEGINS: int = int(Flag.BEGINS)
 TRACKED: int = int(Flag.TRACKED)
 RUNS: int = int(Flag.RUNS)
 OF_A_BATCH: int = MAGIC | PROTOCOL << 8 | DATA << 16
-"""The first three bytes of a batch's header, as a number; its flags are the next one."""
+"""The first three bytes of a batch's header, as a number; the flags follow."""
 FLAGS_SHIFT: int = 24
 NO_RUN = -1
 """No root: the next tuple of a buffer gets an edge of its own."""
@@ -88,7 +88,7 @@ def plain_packer(pack: Pack) -> Pack:
 
 
 class TupleBuffer:
-    """Packed tuples for one destination and the ids they travel with."""
+    """Packed tuples for one destination, with their ids."""
 
     __slots__ = (
         "_contents",
@@ -112,13 +112,13 @@ class TupleBuffer:
         self.destination = destination
         """A task, or the container of a fan-out."""
         self.targets = targets
-        """The tasks of a fan-out; none where the destination is one task."""
+        """The tasks of a fan-out; empty for one task."""
         self.conflicting: list[Any] = []
-        """Buffers that lead to the same task: each flushes the others before it takes a tuple."""
+        """Buffers for the same task: each flushes the conflicting buffers before its next tuple."""
         self.extras: list[int] = []
         """position, root, … of tuples with more roots than one"""
         self.stream: int = 0
-        """The index of its stream, if it has one only."""
+        """Index of the buffer's stream, if single."""
         self.emits: list[int] | None = None
         """Where flushed tuples are counted as emits of a stream ([n]); None: emit counts itself."""
         if cython.compiled:
@@ -174,16 +174,16 @@ class TupleBuffer:
 
     @property
     def deliveries(self) -> int:
-        """How many it comes to, one for each tuple and target."""
+        """Number of deliveries, one for each tuple and target."""
         return self.tuples * (len(self.targets) or 1)
 
     @property
     def has_runs(self) -> bool:
-        """Whether tuples share edges, if they are tracked: there are fewer pairs than tuples."""
+        """Whether tracked tuples share edges: the buffer has fewer pairs than tuples."""
         return self.pairs < self.tuples
 
     def add_roots(self, further: list[int]) -> None:
-        """The tuple that comes next has these roots besides."""
+        """Give the next tuple these further roots."""
         if cython.compiled:
             end_run(cython.address(self._contents))
             self._contents.has_extras = True
@@ -193,7 +193,7 @@ class TupleBuffer:
             self.extras += (self.tuples, root)
 
     def body(self) -> bytes:
-        """Its tuples as they are sent: an array of msgpack's."""
+        """The tuples as sent: a msgpack array."""
         if cython.compiled:
             return packed_body(cython.address(self._contents))
         return b"\xdd" + len(self.parts).to_bytes(4, "big") + b"".join(self.parts)
@@ -219,13 +219,13 @@ class TupleBuffer:
         return array("H", self.streams).tobytes()
 
     def repeats(self) -> list[int]:
-        """The positions of tuples that an earlier one of their buffers has as well."""
+        """Positions of tuples also present earlier in the buffers of the fan-out."""
         if cython.compiled:
             return packed_repeats(cython.address(self._contents))
         return list(self.repeated)
 
     def clear(self) -> None:
-        """It holds nothing."""
+        """Empty the buffer."""
         self.extras.clear()
         if cython.compiled:
             empty_packed(cython.address(self._contents))
@@ -256,7 +256,7 @@ class AckPairs:
         return len(self._numbers)
 
     def extend(self, numbers: Iterable[int]) -> None:
-        """Add some, or none of them if one does not fit."""
+        """Append all numbers, or raise for a number out of range without an append."""
         if cython.compiled:
             put_numbers(cython.address(self._numbers), list(numbers))
         else:
@@ -275,14 +275,14 @@ class AckPairs:
         return self._numbers.tobytes()  # type: ignore[no-any-return]
 
     def owner(self, counter_bits: cython.int) -> int:
-        """What all roots have above their lowest bits; 0 if that differs."""
+        """The common bits of all roots above the lowest `counter_bits`; 0 if the roots differ."""
         if cython.compiled:
             return int(common_owner(cython.address(self._numbers), counter_bits))
         owners = {root >> counter_bits for root in self._numbers[::2]}
         return owners.pop() if len(owners) == 1 else 0
 
     def clear(self) -> None:
-        """There is none."""
+        """Remove all numbers."""
         if cython.compiled:
             empty_numbers(cython.address(self._numbers))
         else:
@@ -290,7 +290,7 @@ class AckPairs:
 
 
 class BufferRoom:
-    """Bytes that may be buffered before all is flushed, below zero when it is time to."""
+    """Bytes left to buffer before a flush of all buffers; negative when the flush is due."""
 
     __slots__ = ("acked", "acks_counted", "flushes", "foreign", "late", "pairs", "room", "tracked")
 
@@ -301,15 +301,15 @@ class BufferRoom:
         self.tracked = tracked
         """Whether tuples have roots."""
         self.acked: list[Any] = []
-        """Tuples that user code has acked and that are not settled."""
+        """Acked tuples that are not settled yet."""
         self.pairs = AckPairs()
-        """Of those that are, and that were not sent."""
+        """Number of settled acks that are not sent yet."""
         self.acks_counted = 0
         self.flushes = 0
         self.late = 0
         """Second acks or fails of a tuple: the first one counts."""
         self.foreign: Any = None
-        """Emits of other threads, as soon as there are any."""
+        """Emits of other threads, once threads exist."""
 
     def settle(self) -> None:
         """Work out what the acks since the last call come to."""
@@ -320,8 +320,9 @@ class BufferRoom:
         raise NotImplementedError
 
     def make_way(self, buffers: list[Any], are_several: bool) -> bool:
-        """Send what must leave before these buffers take a tuple, of several roots or not; whether
-        something had to."""
+        """Send conflicting buffers before these buffers take a tuple of one or several roots;
+        returns whether anything was sent.
+        """
         raise NotImplementedError
 
 
@@ -329,8 +330,9 @@ class BufferRoom:
 
 
 class EdgeNumbers:
-    """64-bit numbers out of the bytes that `draw` returns, some at a time: compiled, an emit takes
-    them without a call."""
+    """64-bit numbers from the bytes returned by `draw`, several at a time: a compiled emit takes
+    numbers without a call.
+    """
 
     __slots__ = ("_drawn",)
 
@@ -352,7 +354,7 @@ class EdgeNumbers:
 
 
 def edge_numbers(draw: Callable[[], bytes]) -> NextNumber:
-    """The numbers of EdgeNumbers, one for each call; without a compiler by what Python has in C."""
+    """The numbers of EdgeNumbers, one per call; without a compiler by an iterator in C."""
     numbers = EdgeNumbers(draw)
     return numbers if cython.compiled else numbers._drawn.__next__
 
@@ -364,8 +366,9 @@ def put_tuple(
     buffers: list[Any], data: bytes, root: Any, index: cython.int, tracked: cython.bint,
     shares_edges: cython.bint, next_edge: NextNumber,
 ) -> Any:  # fmt: skip
-    """Append a packed tuple of one root, or of none (0), to its buffers; returns the xor of the
-    edges that it was given. `index` is its stream's."""
+    """Append a packed tuple of one root, or untracked (0), to its buffers; returns the xor of the
+    new edges. `index` is the stream's index.
+    """
     if cython.compiled:
         return put_packed(buffers, data, root, index, tracked, shares_edges, next_edge)
     total = 0
@@ -387,7 +390,7 @@ def put_tuple(
 
 
 def are_free(buffers: list[Any]) -> bool:
-    """Whether none of the buffers has others that conflict with it."""
+    """Whether the buffers are free of conflicting buffers."""
     buffer: TupleBuffer
     for buffer in buffers:  # not `all`, which would be a generator when it is compiled
         if buffer.conflicting:
@@ -408,14 +411,15 @@ def tuples_in(buffer: TupleBuffer) -> cython.Py_ssize_t:
 
 
 def is_simple(buffer: TupleBuffer) -> cython.bint:
-    """Whether it has tuples of one stream and of one root each at most, for one task."""
+    """Whether the buffer's tuples have one stream, at most one root each, and one target task."""
     is_mixed: cython.bint = buffer._contents.is_mixed if cython.compiled else buffer._is_mixed
     return not (is_mixed or buffer.targets or buffer.extras)
 
 
 def are_empty(buffers: list[Any], kind: Any) -> bool:
-    """Whether no buffer holds anything. Those of the very class `kind` hold packed tuples; any
-    others are asked (`is_empty`)."""
+    """Whether all buffers are empty. Buffers of exactly the class `kind` hold packed tuples; other
+    classes answer by `is_empty`.
+    """
     for buffer in buffers:
         if type(buffer) is kind:
             if tuples_in(buffer):
@@ -438,8 +442,9 @@ def taken_batches(
     buffers: list[Any], kind: Any, epoch: int, source: int, tracked: cython.bint,
     begins: cython.bint, others: Callable[[Any], list[Frames]],
 ) -> list[Frames]:  # fmt: skip
-    """The messages of all buffers, which are empty then, in the order of the buffers: `others`
-    makes those of a buffer that is not simple, or of another class than `kind`."""
+    """Messages of all buffers, in their order, emptying the buffers: `others` makes the messages of
+    a buffer that is not simple, or not of class `kind`.
+    """
     messages: list[Frames] = []
     for buffer in buffers:
         if type(buffer) is not kind or not is_simple(buffer):

@@ -1,9 +1,9 @@
-"""The hot path of columns: which rows of a batch go to which slot of a fields grouping.
+"""The hot path of columns: rows of a batch by slot of a fields grouping.
 
-As hot_path.py, one source for two ways to run it: see there. hot_columns.h has the C functions that
-take the place of the Python ones under `if not cython.compiled`. The slot of a key is that of
-heron_core.algorithms.hashing. Compiled code hashes each row where Arrow has it, which costs less
-than to find the distinct keys first and hash those in Python.
+One source in two forms, as hot_path.py explains. hot_columns.h has the C functions that replace the
+Python functions under `if not cython.compiled`. The slot of a key is the slot of
+heron_core.algorithms.hashing. Compiled code hashes each row in Arrow's memory, which costs less
+than a search for distinct keys with hashing in Python.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ if not cython.compiled:
     def fold_texts(
         crcs: Any, letter: int, data: Any, offsets: Any, start: int, framed: bool
     ) -> None:
-        """Put texts or bytes behind what the rows' checksums have; ValueError if a buffer is too
-        short for them."""
+        """Extend the rows' checksums by texts or bytes; ValueError for a buffer shorter than its
+        rows.
+        """
         texts, ends = memoryview(data or b""), memoryview(offsets or b"").cast("i")
         if len(ends) < start + len(crcs) // CRC_BYTES + 1:
             raise ValueError("offsets of a column are shorter than its rows")
@@ -69,7 +70,8 @@ class ColumnKeys:
 
     def add_texts(self, letter: int, data: Any, offsets: Any, start: int) -> None:
         """A column of texts (b"s") or bytes (b"b") in Arrow's form: `offsets`, int32 from `start`
-        on, point into `data`. ValueError if one of them is too short."""
+        on, point into `data`. ValueError for a buffer shorter than its rows.
+        """
         fold_texts(self._crcs, letter, data, offsets, start, self._framed)
 
     def add_numbers(self, data: Any, start: int) -> None:
@@ -77,7 +79,8 @@ class ColumnKeys:
         fold_numbers(self._crcs, data, start, self._framed)
 
     def divided(self, slots: int) -> tuple[bytes, list[int]]:
-        """The rows in the order of their slots (uint32 in bytes; those of one slot keep their
-        order), and how many each slot has. Ends the use of this object."""
+        """The rows in the order of their slots (uint32 in bytes, stable within a slot), and the
+        number of rows per slot. Ends the use of the object.
+        """
         order_and_counts: tuple[bytes, list[int]] = ordered_by_slot(self._crcs, slots)
         return order_and_counts

@@ -1,7 +1,7 @@
 """The hot path of what is sent: the buffer of a tuple's key, and the emits.
 
-As hot_path.py, one source for two ways to run it: see there. Compiled, an emit is a type of
-hot_emit.h; in Python it is a closure.
+One source in two forms, as hot_path.py explains. A compiled emit is a type of hot_emit.h; in Python
+an emit is a closure.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ Pick = tuple[tuple[int, ...], Any, Iterator[Any]]
 several; without `keyed` the next of `turns` is taken."""
 Shares = list[Callable[[], None]]
 FullPick = tuple[tuple[int, ...], Any, Iterator[Any] | None, list[Any] | None, Callable[[Any], Any]]
-"""The same of one of several consumers: `turns` is None where something else picks, all buffers
-that each tuple has or None, and what chooses those of any tuple."""
+"""A consumer's pick among several: `turns`, or None for another selector; all buffers of each
+tuple, or None; and the selector for any tuple.
+"""
 Several = tuple[list[FullPick], int, list[int], Any, bool]
-"""A pick for each consumer, the stream's index, a list of one number, which counts the emits, what
-has the buffer of a task that an emit names, and whether each has to."""
+"""A pick for each consumer, the stream's index, a list of one number with the count of emits, the
+buffers by named task, and whether each emit has to name a task.
+"""
 
 NO_ROOT = (0, 0)
 PACKS_PLAIN: str = "packs_plain"
@@ -37,7 +39,7 @@ PACKS_PLAIN: str = "packs_plain"
 OBJECTS: int = 16
 """That new_emit takes: OWNED in hot_emit.h."""
 SHARED: str = "\0"
-"""The name of no stream: what an emit that is shared by threads compares each stream with."""
+"""A value unequal to every stream name: an emit shared by threads compares each stream with it."""
 
 
 # --- keys -----------------------------------------------------------------------------------------
@@ -61,8 +63,9 @@ if not cython.compiled:
 
 
 class PlainKeys:
-    """The buffers of a fields grouping: plain keys are hashed, which C does faster than a dict
-    finds them; the others are looked up in `keyed`."""
+    """The buffers of a fields grouping: plain keys are hashed, in C faster than a dict look-up;
+    other keys are looked up in `keyed`.
+    """
 
     __slots__ = ("are_several", "buffers", "keyed", "sent")
 
@@ -87,7 +90,7 @@ class PlainKeys:
 def plain_keys(
     keyed: Any, buffers: list[Any], are_several: bool, sent: list[int] | None = None
 ) -> Any:
-    """What finds the buffer of a key: Python's own dict, or what is faster when compiled."""
+    """Buffers by key: Python's own dict, or the faster compiled form."""
     return PlainKeys(keyed, buffers, are_several, sent) if cython.compiled else keyed
 
 
@@ -117,9 +120,10 @@ def _in_c(
     given: Any, how: Any, numbers: Any, picks: tuple[Any, ...], several: Any, tracked: cython.bint,
     shares: Shares,
 ) -> Emit:  # fmt: skip
-    """An emit that is in C: `given` are its first arguments and the stream's name; `how`: the
-    user, the thread and the main one, and four things of a spout; `numbers`: the width, the most
-    bytes and the overhead; `several`: the last four things of a route of several buffers."""
+    """An emit in C: `given` are its first arguments and the stream's name; `how`: the user, the
+    thread, the main thread, and four items of a spout; `numbers`: the width, the maximum of bytes
+    and the overhead; `several`: the last four items of a route of several buffers.
+    """
     width, most, overhead = numbers
     index, emits, direct, wants_direct = several
     objects = (*given, picks, *how, emits, direct, None)
@@ -133,7 +137,7 @@ def _in_c(
 
 
 def _of_one(pick: Pick) -> tuple[tuple[Any, ...], Any]:
-    """What `_in_c` takes of a route whose tuples have one buffer: picks, several."""
+    """Arguments of `_in_c` for a route with one buffer per tuple: picks, several."""
     return (_pick_in_c(pick),), (0, None, None, False)
 
 
@@ -154,8 +158,9 @@ def bolt_emit(
     width: cython.Py_ssize_t, most: cython.Py_ssize_t, overhead: cython.Py_ssize_t,
     tracked: cython.bint, unnamed: str | None, user: Any, thread: NextNumber, shares: Shares,
 ) -> Emit:  # fmt: skip
-    """The emit of a bolt's stream that has one consumer, grouped as `pick` says. A call of what it
-    adds to `shares` has it leave all to `general`, as several threads emit."""
+    """The emit of a bolt's stream with one consumer, grouped according to `pick`. A call of the
+    function added to `shares` redirects all emits to `general`, for several threads.
+    """
     main_thread = thread()
     if cython.compiled:
         how = (user, thread, main_thread, None, None, None, None)
@@ -184,7 +189,7 @@ def bolt_emit(
                 (anchor,) = anchors
                 if (anchor_state := anchor.roots) is not None:
                     root, value = anchor_state
-            # The buffer is taken last: who leaves for `general` would skip one.
+            # The buffer is taken last: a fallback to `general` would skip a buffer.
             key = 0 if keyed is None else tup[position] if key_of is None else key_of(tup)
             buffer = next_buffer() if keyed is None else keyed[key]
             if buffer.run is not root and tracked and buffer.run != root:
@@ -218,8 +223,9 @@ def spout_emit(
     thread: NextNumber | None, pending: Any, done_at_once: Any, inits: Any,
     shares: Shares,
 ) -> Emit:  # fmt: skip
-    """The emit of a spout's stream that has one consumer, grouped as `pick` says; for `shares` see
-    `bolt_emit`."""
+    """The emit of a spout's stream with one consumer, grouped according to `pick`; for `shares` see
+    `bolt_emit`.
+    """
     main_thread = thread() if thread else 0
     if cython.compiled:
         how = (None, thread, main_thread, next_root, pending, done_at_once, inits)
@@ -274,8 +280,9 @@ def spout_emit(
 
 
 def chosen_buffers(picks: list[FullPick], tup: Any, direct: Any, task: Any) -> list[Any]:
-    """The buffers of a tuple: what the grouping of each consumer chooses, and that of a task that
-    is named."""
+    """The buffers of a tuple: the choice of each consumer's grouping, and the buffer of a named
+    task.
+    """
     named = () if task is None else (direct[task],)
     buffers: list[Any] = []
     for pick in picks:
@@ -284,7 +291,7 @@ def chosen_buffers(picks: list[FullPick], tup: Any, direct: Any, task: Any) -> l
 
 
 def is_general(direct: Any, wants_direct: bool, task: Any) -> bool:
-    """Whether only the general emit can do with this task, or without one."""
+    """Whether the general emit has to handle the task, or its absence."""
     return wants_direct if task is None else direct is None or type(task) is not int
 
 
@@ -299,8 +306,9 @@ def bolt_emit_to_several(
     width: cython.Py_ssize_t, most: cython.Py_ssize_t, overhead: cython.Py_ssize_t,
     tracked: cython.bint, unnamed: str | None, user: Any, thread: NextNumber, shares: Shares,
 ) -> Emit:  # fmt: skip
-    """As `bolt_emit`, of a stream whose tuples have several buffers, or buffers that other streams
-    use as well."""
+    """As `bolt_emit`, for a stream with several buffers per tuple, or with buffers shared by
+    streams.
+    """
     route = route if user is None else as_pystorm(route)
     main_thread = thread()
     if cython.compiled:
@@ -330,7 +338,7 @@ def bolt_emit_to_several(
                 (anchor,) = anchors
                 if (anchor_state := anchor.roots) is not None:
                     root, _ = anchor_state
-            # Taken last: who leaves for `general` would skip a buffer.
+            # Taken last: a fallback to `general` would skip a buffer.
             buffers = chosen_buffers(picks, tup, direct, direct_task)
         except Exception:  # several anchors or roots, settled ones, values that need care
             return general(tup, stream, anchors, direct_task)
@@ -415,7 +423,7 @@ def spout_emit_to_several(
 
 
 def bolt_emit_by_stream(general: Emit, emits: dict[str, Emit], unnamed: str | None) -> Emit:
-    """A bolt's `general` with the emits that were made for the streams of these names."""
+    """A bolt's `general` with the emits of the named streams."""
     if cython.compiled:
         return _by_stream_in_c(general, emits, unnamed, False)
     names = {name: name for name in emits}

@@ -1,11 +1,11 @@
-"""The hot path of a stream manager: what runs for each message that it passes on.
+"""The hot path of a stream manager: forwarding of each message.
 
-One source for two ways to run it: plain Python, which Cython compiles, as hot_path.py says;
-hot_messages.pxd beside it gives the classes C fields, and hot_messages.h has the C functions that
-take the place of the Python ones under `if not cython.compiled`.
+One source in two forms: plain Python, compiled by Cython as hot_path.py explains; hot_messages.pxd
+beside the source gives the classes C fields, and hot_messages.h has the C functions that replace
+the Python functions under `if not cython.compiled`.
 
-Plain messages are batches and acks that only have to be put where they belong: by far most of
-them. The stream manager's data_plane takes all others, and says what all of them mean.
+Plain messages are batches and acks that only need forwarding: by far the most frequent. The stream
+manager's data_plane handles the rest, and defines the meaning of all messages.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from heron_core.wire.frames import Frames
 else:
-    # The module of that name is the compiler's; its import takes 13 ms, if it is there at all.
+    # The module `cython` is the compiler's; its import, if installed, takes 13 ms.
     cython = SimpleNamespace(compiled=False)
 
 COMPILED: bool = cython.compiled
@@ -55,7 +55,7 @@ SEVERAL: int = EVERY_OWNER
 PAIR_BYTES: int = 16
 """Of a root and an edge."""
 UNLIMITED: int = 1 << 62
-"""A limit that nothing reaches."""
+"""A limit beyond every size."""
 DATA: int = int(FrameKind.DATA)
 ACK: int = int(FrameKind.ACK)
 BARRIER: int = int(FrameKind.BARRIER)
@@ -122,8 +122,9 @@ if not cython.compiled:
         return b"".join([bytes(map(len, messages)), lengths, *frames])
 
     def next_limit(size: int, worth: float, mark: float) -> int:
-        """What is reached next: enough for a message, more than the mark, or that much once
-        again."""
+        """The next limit: enough for a message, more than the mark, or the present size plus the
+        worth.
+        """
         whole = math.ceil(min(worth, UNLIMITED))
         beyond = math.floor(min(mark, UNLIMITED)) + 1
         limit = size + 1 if whole <= 0 else whole if whole > size else size + whole
@@ -135,7 +136,7 @@ if not cython.compiled:
 
 
 def split_merged(data: bytes, messages: int) -> list[Frames] | None:
-    """The messages in the data of a merged one (heron_core.wire.merged); None if it is cut."""
+    """The messages in the data of a merged message (heron_core.wire.merged); None if truncated."""
     return split_data(data, messages)
 
 
@@ -167,16 +168,16 @@ class MessageQueue:
     def __init__(self, name: int = 0, is_tagged: bool = False) -> None:
         """`is_tagged`: each message is kept as (destination, message)."""
         self.name = name
-        """What the sets below know it by."""
+        """Key of the queue in the sets below."""
         self.is_tagged = is_tagged
         self.messages: deque[Any] = deque()
         self.size = self.items = 0
         self.fresh = 0
-        """How many were put since somebody set this to zero."""
+        """Number of messages put since the last reset by the owner."""
         self.bytes_limit = self.items_limit = UNLIMITED
         """From so much on `due` has the name of this queue."""
         self.touched: set[int] | None = None
-        """The names of queues into which something was put, while they are watched."""
+        """Names of queues with new messages, while watched."""
         self.is_watched = True
         self.due: set[int] | None = None
 
@@ -230,7 +231,7 @@ class MessageQueue:
         self.size = self.items = 0
 
     def fitting(self, messages_max: int, bytes_max: int, items_max: float = UNLIMITED) -> int:
-        """How many of them, from the front on, go into these limits: the first in any case."""
+        """Number of messages, from the front on, within these limits; at least one."""
         if self.size <= bytes_max and self.items <= items_max:
             return min(messages_max, len(self.messages))
         size = items = number = 0
@@ -267,7 +268,7 @@ def put_into(queue: MessageQueue, destination: Any, frames: list[bytes]) -> Any:
 
 
 class Heading:
-    """The numbers of a header: one object for all messages, one after the other."""
+    """The numbers of a header: one object serves all messages in turn."""
 
     __slots__ = ("consumed", "destination", "epoch", "flags", "items", "kind", "source")
 
@@ -277,7 +278,7 @@ class Heading:
 
 
 def read_heading(head: Heading, frames: list[bytes]) -> bool:
-    """Take the header of a message; False if it has none of ours."""
+    """Read the header of a message; False for a foreign header."""
     if not frames or len(frames[0]) != HEADER_BYTES or not has_prefix(frames, PREFIX):
         return False
     if not cython.compiled:
@@ -294,7 +295,7 @@ def read_heading(head: Heading, frames: list[bytes]) -> bool:
 
 
 class Forwarder:
-    """Puts plain messages where they belong, and leaves the others to the data plane."""
+    """Forwards plain messages, and leaves the rest to the data plane."""
 
     __slots__ = (
         "fence", "forwarded", "gated", "head", "is_behind_barrier", "sent", "settled", "spouts",
@@ -304,7 +305,8 @@ class Forwarder:
     def __init__(self, settled: set[int]) -> None:
         self.head = Heading()
         self.ways: dict[int, MessageQueue] = {}
-        """Task -> the queue for its batches: of its instance, or of another stream manager."""
+        """Task -> queue for its batches: the queue of its instance, or of another stream manager.
+        """
         self.spouts: Mapping[int, OpenTrees] = {}
         """The spouts here."""
         self.settled = settled
@@ -314,19 +316,20 @@ class Forwarder:
         self.gated: set[int] = set()
         """The tasks here whose batches may have to wait for barriers now."""
         self.is_behind_barrier = False
-        """Whether a barrier is in front, in the same merged message, which may gate any task."""
+        """Whether a barrier precedes in the same merged message, and so may gate any task."""
         self.sent: dict[Any, float] | None = None
-        """Tuples in the batches of one instance by their task, where these are counted."""
+        """Tuples in the batches of one instance by task, where counted."""
         self.forwarded = 0
-        """Batches that were put into a queue since somebody set this to zero."""
+        """Number of batches queued since the last reset by the owner."""
         self.tuples = 0
         """The tuples in them."""
         self.strays: array[int] = array("Q")
-        """Root, value, … of acks whose owner is neither a spout here nor has a way to it, until
-        somebody takes them."""
+        """Root, value, … of acks whose owner is neither a local spout nor routable, until taken by
+        the owner.
+        """
 
     def others(self, parts: Sequence[Frames]) -> list[int]:
-        """The positions of the messages that are not plain; this changes nothing."""
+        """Positions of the messages that are not plain; without side effects."""
         self.is_behind_barrier = False
         others: list[int] = []
         for at in range(len(parts)):
@@ -337,13 +340,13 @@ class Forwarder:
         return others
 
     def pass_on(self, parts: Sequence[Frames], start: int, end: int) -> None:
-        """Put these messages, which are plain, where they belong."""
+        """Forward these plain messages."""
         for at in range(start, end):
             put_plain(self, parts[at])
 
 
 def is_plain(forwarder: Forwarder, frames: list[bytes]) -> bool:
-    """Whether a message is a whole one, and `pass_on` knows where it belongs."""
+    """Whether a message is complete and `pass_on` knows its route."""
     head = forwarder.head
     if not read_heading(head, frames) or head.consumed:
         return False
@@ -400,7 +403,7 @@ def settle(
 
 
 def settle_by_owner(forwarder: Forwarder, frames: list[bytes]) -> Any:
-    """Acks of several spouts: those for another stream manager travel on as one packet."""
+    """Settle acks of several spouts: acks for another stream manager travel on as one packet."""
     way: MessageQueue | None
     elsewhere: dict[Any, list[Any]] = {}
     data = frames[1]

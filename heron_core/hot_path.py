@@ -1,13 +1,13 @@
-"""The hot path: what runs for each tuple and for each root, in one source for two ways to run it.
+"""The hot path: code for each tuple and each root, in one source with two forms.
 
-It is plain Python, and so it runs where there is no compiler. Cython compiles the very same file
-(`make native`): hot_path.pxd beside it gives the classes C fields, and hot_path.h has the C
-function that takes the place of the Python one under `if not cython.compiled`. The annotations
-`cython.…` are C types then, and mean nothing in Python. heron_core/native.py takes one of the two.
-What is sent is in hot_emit.py, in the same way.
+The source is plain Python, and so runs without a compiler. Cython compiles the same file (`make
+native`): hot_path.pxd beside the source gives the classes C fields, and hot_path.h has the C
+function that replaces the Python function under `if not cython.compiled`. The annotations
+`cython.…` are C types for Cython, and have no effect in Python. heron_core/native.py chooses the
+form. Sending is in hot_emit.py, in the same way.
 
-What is here says nothing of groupings, sockets or plans; it is handed what it needs at the start,
-because a lookup for each tuple is what this module is to spare.
+The module knows neither groupings nor sockets nor plans; all inputs are passed at the start,
+because the module exists to avoid look-ups for each tuple.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     AnchorState = list[int] | None  # as in heron_instance.input.anchors
 else:
-    # The module of that name is the compiler's; its import takes 13 ms, if it is there at all.
+    # The module `cython` is the compiler's; its import, if installed, takes 13 ms.
     cython = SimpleNamespace(compiled=False)
 
 if not cython.compiled:
@@ -33,7 +33,7 @@ if not cython.compiled:
 
 COMPILED: bool = cython.compiled
 COMPLETE_ALL_NUMBERS_MIN = 50
-"""25 pairs: 217 ns a root all at once, 247 one by one; with 10 pairs 326 against 312."""
+"""25 pairs: 217 ns a root in bulk, 247 one by one; with 10 pairs 326 against 312."""
 
 
 # --- anchors --------------------------------------------------------------------------------------
@@ -47,13 +47,13 @@ class SharedAnchorState(list):  # type: ignore[type-arg]
     left: int
     """Tuples neither acked nor failed yet."""
     has_failed: bool
-    """Whether one of them has, and their root with it, to which emits for the others belong."""
+    """Whether a tuple has failed, and with it their root, to which emits for the rest belong."""
     settled: set[int] | None
-    """Keys of those that were; None before the first, and if all of them were at once."""
+    """Keys of the settled tuples; None before the first, and after a settlement of all at once."""
     first_key: int
-    """The key of the first tuple, where their keys follow each other; 0 where they may not."""
+    """Key of the first tuple of consecutive keys; 0 if the keys may not be consecutive."""
     in_order: int
-    """How many of them, from the first on, were settled one after the other."""
+    """Number of tuples settled in order, from the first on."""
 
     def __init__(self, pairs: Iterable[int], left: int, first_key: Any = 0) -> None:
         self.extend(pairs)
@@ -64,7 +64,7 @@ class SharedAnchorState(list):  # type: ignore[type-arg]
         self.in_order = 0
 
     def first_settle(self, key: Any) -> cython.bint:
-        """Whether this is the first ack or fail of the tuple with that key."""
+        """Whether this is the first ack or fail of the tuple with `key`."""
         if self.has_settled(key) or not self.left:
             return False
         self.left -= 1
@@ -84,13 +84,15 @@ class SharedAnchorState(list):  # type: ignore[type-arg]
 
     @property
     def is_untouched(self) -> bool:
-        """Whether none of its tuples was acked or failed yet."""
+        """Whether all tuples are neither acked nor failed."""
         return self.settled is None and not self.in_order
 
 
 class RunState:
-    """The anchor state of a run of tuples of one root, in numbers: as long as they are acked in
-    turn, and what is emitted for them has one anchor. For all else it becomes a list, and stays."""
+    """The anchor state of a run of tuples of one root, in numbers: as long as the tuples are acked
+    in turn and emits for them have one anchor. Any other use converts the state to a list, for
+    good.
+    """
 
     __slots__ = ("_run", "_whole")
 
@@ -102,7 +104,7 @@ class RunState:
         self._whole: Any = None
 
     def whole(self) -> Any:
-        """It as a list, which counts from now on."""
+        """Convert the state to a list, valid from now on."""
         shared: SharedAnchorState
         if self._whole is None:
             left = self._run.tuples - self._run.settled
@@ -129,7 +131,7 @@ def begin_run(
     state: RunState, root: cython.ulonglong, value: cython.ulonglong, first_key: cython.ulonglong,
     tuples: cython.Py_ssize_t,
 ) -> Any:  # fmt: skip
-    """It is that of so many tuples, whose keys begin with this one."""
+    """Start the state of a run of `tuples` tuples with consecutive keys from `first_key` on."""
     state._whole = None
     state._run.root = root
     state._run.value = value
@@ -152,7 +154,9 @@ class WholeRoots:
 
 
 def roots_item(plain: Any) -> Any:
-    """What a class of tuples has as `roots`: `plain`, or what makes a list of numbers."""
+    """The `roots` item of a class of tuples: `plain`, or a descriptor that makes a list of
+    numbers.
+    """
     return WholeRoots() if cython.compiled else plain
 
 
@@ -172,7 +176,7 @@ def run_anchors(ids: array[int], sizes: array[int]) -> list[Any]:
 
 
 def are_untouched(anchor_states: Iterable[AnchorState]) -> bool:
-    """Whether no tuple with one of these anchor states was acked or failed yet."""
+    """Whether all tuples with these anchor states are neither acked nor failed."""
     for anchor_state in anchor_states:
         if anchor_state is None:
             continue
@@ -202,7 +206,7 @@ if not cython.compiled:
         created: float,
         roots: AnchorState,
     ) -> Any:
-        """A tuple of the class `kind`, which is made from one iterable (FromItems)."""
+        """A tuple of the class `kind`, constructed from one iterable (FromItems)."""
         return kind((key, component, stream, task, values, created, roots))
 
 
@@ -219,7 +223,7 @@ def made_rows(
 ) -> tuple[list[Any], list[Any]]:
     """The tuples of a checked batch, and their anchor states: one for each, or for each run.
 
-    A tuple's key is its edge, or the next of `keys` if it shares its edge with others.
+    A tuple's key is its edge, or the next of `keys` if several tuples share an edge.
     """
     if ids is None:
         return _rows(kind, repeat(0), component, stream, task, values, created, repeat(None)), []
@@ -269,7 +273,7 @@ def _rows_of_runs(
     runs: list[Any],
     sizes: array[int],
 ) -> list[Any]:
-    """The same for tuples that share anchor states, where a loop costs nothing."""
+    """Rows of tuples that share anchor states, where a loop costs nothing."""
     at: cython.Py_ssize_t = 0
     end: cython.Py_ssize_t = 0
     rows: list[Any] = []
@@ -287,7 +291,7 @@ def _rows_of_runs(
 
 
 def fold_acks(acked: list[Any], acks: dict[int, int]) -> list[Any]:
-    """Xor into `acks` what the tuples of one root come to; returns those that need more care."""
+    """Xor the values of tuples with one root into `acks`; returns the remaining tuples."""
     others: list[Any] = []
     for tup in acked:
         anchor_state = tup.roots
@@ -307,7 +311,7 @@ def fold_acks(acked: list[Any], acks: dict[int, int]) -> list[Any]:
 
 
 def fold_at_once(anchor_states: Iterable[AnchorState], acks: dict[int, int]) -> None:
-    """Xor into `acks` what they come to: all tuples of each are acked at once."""
+    """Xor the values of anchor states into `acks`, acking all tuples of each state at once."""
     shared: SharedAnchorState
     for anchor_state in anchor_states:
         if anchor_state is not None:
@@ -322,10 +326,10 @@ def fold_at_once(anchor_states: Iterable[AnchorState], acks: dict[int, int]) -> 
 def whole_batch(
     acked: list[Any], rows: list[Any], anchor_states: list[AnchorState], counter_bits: int
 ) -> list[int] | None:
-    """root, value, … of a batch, if what was acked is that batch, each tuple once; None if not, or
-    if the roots differ in more than their lowest `counter_bits`: they have different owners then.
+    """root, value, … of a batch, if `acked` is the batch with each tuple once; None otherwise, or
+    if the roots differ above their lowest `counter_bits`: such roots have different owners.
 
-    Each tuple has an anchor state of its own here, which is settled by it.
+    Each tuple has its own anchor state here, which the ack settles.
     """
     if len(acked) != len(rows) or not _are_the_same(acked, rows):
         return None
@@ -346,7 +350,7 @@ def whole_batch(
 def fold_runs(
     acked: list[Any], rows: list[Any], runs: list[AnchorState], acks: dict[int, int]
 ) -> bool:
-    """Xor into `acks` what a whole batch comes to, if that is what was acked, each tuple once."""
+    """Xor the values of a whole batch into `acks`, if `acked` is the batch with each tuple once."""
     if not runs or len(acked) != len(rows) or not _are_the_same(acked, rows):
         return False
     if not are_untouched(runs):
@@ -389,8 +393,8 @@ def fold_into_trees(
 def _complete_all(trees: dict[int, int], pairs: array[int]) -> bool:
     """Take the roots of all pairs out of `trees` if each of them is thereby at zero.
 
-    That is so where a tree has one tuple, and Python then has it in C. The last pair tells whether
-    it is worth a try.
+    True where each tree has one tuple; Python then runs the loop in C. The last pair tells whether
+    a try is worthwhile.
     """
     if len(pairs) < COMPLETE_ALL_NUMBERS_MIN or trees.get(pairs[-2]) != pairs[-1]:
         return False

@@ -1,13 +1,13 @@
-"""The hot path of what is received: the plain tuples of a message, each made when it is its turn.
+"""The hot path of receiving: the plain tuples of a message, each created in its turn.
 
-As hot_path.py, one source for two ways to run it: see there. hot_rows.h has the C functions that
-take the place of the Python ones under `if not cython.compiled`.
+One source in two forms, as hot_path.py explains. hot_rows.h has the C functions that replace the
+Python functions under `if not cython.compiled`.
 
-A message of some thousand tuples made all at once leaves the processor's caches before the last of
-them is processed, and so does what they are freed by. A cursor makes one, which is freed when the
-loop asks for the next; and by then the acks of the one before are worked out. Without a compiler
-lists are faster, which Python makes in C (hot_path.made_rows): `RowCursor` is their equal, for the
-tests of either.
+A message of some thousand tuples created at once leaves the processor's caches before the last
+tuple is processed, and so does the memory to free. A cursor creates one tuple, freed when the loop
+requests the next; by then the acks of the previous tuple are folded. Without a compiler lists are
+faster, since Python builds lists in C (hot_path.made_rows): `RowCursor` is the equivalent, for the
+tests of both.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ else:
 
 Settle = Callable[[Any], None]
 CLOCK_EVERY = 8
-"""Tuples between two readings of the clock while they are fast. If they turn slow all of a sudden,
-acks and ticks wait for so many of them."""
+"""Fast tuples between two readings of the clock. After a sudden slowdown, acks and ticks wait for
+at most this number of tuples.
+"""
 SLOW_SECS = 0.001
 """If so few have taken longer, the clock is read for every tuple."""
 STATES_KEPT: int = 4
@@ -71,7 +72,7 @@ if not cython.compiled:
         return not any(isinstance(value, list | dict) for value in row)
 
     def is_plain_class(kind: Any) -> bool:
-        """Whether instances of a class are Python's tuples of the items that it is made from."""
+        """Whether instances of a class are plain Python tuples of the constructor's items."""
         is_made_by_python = isinstance(kind, type) and type(kind).__call__ is type.__call__
         if not is_made_by_python or not issubclass(kind, tuple):
             return False
@@ -93,7 +94,7 @@ if not cython.compiled:
         last: Any, is_plain: Any, kind: Any, key: Any, component: Any, stream: Any, task: Any,
         created: Any, roots: Any, body: Any, at: Any, values_kind: Any,
     ) -> Any:  # fmt: skip
-        """In C alone: the next tuple, made of the one before the last if nothing has that."""
+        """In C alone: the next tuple, in the memory of the tuple before the last if unused."""
         raise NotImplementedError
 
     def newest(last: Any) -> Any:
@@ -106,7 +107,7 @@ if not cython.compiled:
 
 
 class RowKeys:
-    """Numbers for tuples that share their edge with others."""
+    """Numbers for tuples that share an edge."""
 
     __slots__ = ("_next",)
 
@@ -121,23 +122,25 @@ class RowKeys:
 
 
 def take_keys(keys: RowKeys, number: cython.Py_ssize_t) -> cython.ulonglong:
-    """The first of so many numbers that follow each other."""
+    """The first of `number` consecutive keys."""
     first: cython.ulonglong = keys._next
     keys._next += number
     return first
 
 
 def row_keys(first: int) -> Iterator[int]:
-    """Numbers from this one on: Python's own, or those that a cursor takes for a run at once."""
+    """Numbers from `first` on: Python's own counter, or a counter from which a cursor takes a run
+    at once.
+    """
     return RowKeys(first) if cython.compiled else count(first)
 
 
 class RowCursor:
-    """The tuples of a plain batch as an iterator; one after the other, as `made_rows` makes them.
+    """The tuples of a plain batch as an iterator, equal to the tuples of `made_rows`.
 
     `body`, `ids` and `sizes` are the frames of a checked message (wire/batch.py). Values are lists,
-    or of a class that is made of a row as `tuple` is. It stops for what is due besides, where
-    `stretch` says so, and goes on from there.
+    or of a class constructed from a row as `tuple` is. The iterator stops for due work according to
+    `stretch`, and continues from there.
     """
 
     __slots__ = (
@@ -150,7 +153,7 @@ class RowCursor:
     items: int
     """Tuples of the message."""
     left: int
-    """Those that were not taken yet."""
+    """Tuples not taken yet."""
 
     def __init__(
         self, kind: Any, component: str, stream: str, task: int, created: float, body: bytes,
@@ -172,11 +175,11 @@ class RowCursor:
         self._at = first_plain_row(body, rows)
         has_rows: cython.bint = values_kind is None or is_plain_class(values_kind)
         self.is_plain = has_rows and self._at >= 0
-        """Whether all values are plain, and none malformed; if not, it cannot be used."""
+        """Whether all values are plain and well-formed; otherwise the cursor is unusable."""
         self.items = self.left = rows
         self._anchor_state: Any = None
         self._states: list[RunState] = []
-        """Anchor states of this cursor's runs; one that no tuple has any more is used again."""
+        """Anchor states of the cursor's runs; a state without a referring tuple is reused."""
         self._key = 0
         """Of the tuple that was taken last."""
         self._run = -1
@@ -201,14 +204,15 @@ class RowCursor:
         return self.left
 
     def __getitem__(self, at: Any) -> Any:
-        """The tuple that was taken last, wherever it is: no other one is asked for."""
+        """The tuple taken last, for any index: the only one requested."""
         if cython.compiled:
             return newest(cython.address(self._turn))
         return self._turn
 
     def stretch(self, tuples: cython.Py_ssize_t, now: cython.double, due: cython.double) -> None:
-        """How far the next loop goes: at most so many tuples, or until `due`, or until a few of
-        them take long. `now` is when it begins."""
+        """Limit of the next loop: `tuples` tuples, the time `due`, or a slow group of CLOCK_EVERY
+        tuples. `now` is the start.
+        """
         self._stops_at = max(0, self.left - tuples)
         self._few = CLOCK_EVERY
         self.few_began_at = now
@@ -258,7 +262,7 @@ class RowCursor:
         return False
 
     def _begin_run(self) -> cython.bint:
-        """The anchor state of the tuples that come next, and the key of their first one."""
+        """Start the next run: its anchor state, and the key of its first tuple."""
         size: cython.Py_ssize_t = 1
         self._run += 1
         root: cython.ulonglong = number_at(self._ids, 2 * self._run)
@@ -274,7 +278,7 @@ class RowCursor:
         return True
 
     def _spare_state(self) -> Any:
-        """One that no tuple has any more, or a new one."""
+        """An unused anchor state, or a new one."""
         at: cython.Py_ssize_t = self._run % STATES_KEPT
         if at < len(self._states):
             if cython.compiled and is_unused(self._states, at):
@@ -286,7 +290,7 @@ class RowCursor:
         return self._states[at]
 
     def _fold(self) -> cython.bint:
-        """Work out what was acked: nearly always the tuple that was taken last, alone."""
+        """Fold the acks: nearly always of the newest tuple alone."""
         state: Any = self._anchor_state if self._outbox.tracked else None
         if cython.compiled and self._outbox.foreign is None:
             position: cython.Py_ssize_t = 0
@@ -303,9 +307,10 @@ class RowCursor:
 
 
 class CurrentTuples:
-    """Tuples in turn, as a bolt of pystorm's runs them: each is alone in the user's `_current_tups`
-    until the next is asked for, and is acked then if the user's `auto_ack` says so. One that is
-    raised for stays there: the next one is asked for of another iterator."""
+    """Tuples in turn, as in pystorm's bolt loop: each is alone in the user's `_current_tups` until
+    the next request, and acked then if the user's `auto_ack` is set. After an exception the tuple
+    stays there: the loop continues with another iterator.
+    """
 
     __slots__ = ("_ack", "_current", "_forget", "_named", "_source", "_tuple", "_user")
 
@@ -318,7 +323,7 @@ class CurrentTuples:
         self._ack = ack
         """None where acks are for later, whatever `auto_ack` says."""
         self._named = named
-        """Tuples whose ids user code has seen, which are forgotten when they are acked."""
+        """Tuples whose ids user code has seen, forgotten at their ack."""
         self._forget = forget
         self._tuple: Any = None
         """What is being processed."""
@@ -356,8 +361,9 @@ class CurrentTuples:
 
 
 def fold_done(outbox: BufferRoom) -> None:
-    """Work out what was acked, of tuples that are processed. As Outbox.settle, which does what is
-    left: acks of tuples with several roots, and all where other threads emit."""
+    """Fold the acks of processed tuples. Outbox.settle handles the rest: acks of tuples with
+    several roots, and all acks while other threads emit.
+    """
     shared: SharedAnchorState
     acked: list[Any] = outbox.acked
     number: cython.Py_ssize_t = len(acked)
@@ -397,8 +403,9 @@ def fold_done(outbox: BufferRoom) -> None:
 
 
 def state_to_settle(outbox: BufferRoom, tup: Any) -> Any:
-    """The anchor state of an acked tuple, as a list; None if there is none, or if the tuple is
-    settled here, in its turn."""
+    """The anchor state of an acked tuple, as a list; None without a state, or if the tuple was
+    settled here, in its turn.
+    """
     run: RunState
     state = roots_of(tup)
     if cython.compiled and isinstance(state, RunState):
@@ -411,7 +418,7 @@ def state_to_settle(outbox: BufferRoom, tup: Any) -> Any:
 
 
 def add_pair(pairs: AckPairs, state: list[Any]) -> None:
-    """Add root and value of an anchor state, which is settled by it."""
+    """Add root and value of an anchor state, and empty the state."""
     pairs.extend(state)
     state.clear()
 

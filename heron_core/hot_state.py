@@ -1,8 +1,8 @@
 """The hot path of keyed state: the key of a tuple, and what user code calls.
 
-As hot_path.py, one source for two ways to run it: see there. hot_state.h has the C function that
-takes the place of the Python one under `if not cython.compiled`. The tables are in hot_tables.py,
-and what looks at all keys of a state is in state/states.py.
+One source in two forms, as hot_path.py explains. hot_state.h has the C function that replaces the
+Python function under `if not cython.compiled`. The tables are in hot_tables.py, and operations on
+all keys of a state in state/states.py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if not cython.compiled:  # else hot_state.pxd has the compiled ones
 
 Process = Callable[[Any], Any]
 PositionsOf = Callable[[Any], Sequence[int]]
-"""A tuple -> where among its values those of its key are; StateError for one without a key."""
+"""A tuple -> positions of its key's values; StateError for a tuple without a key."""
 
 _COMPONENT_AT, _STREAM_AT, _VALUES_AT = LAYOUT["component"], LAYOUT["stream"], LAYOUT["values"]
 _NO_TUPLE = "no tuple is being processed, so no key is the current one"
@@ -60,7 +60,7 @@ class TupleKeys:
         self._is_laid_out: bool = False
 
     def of(self, tup: Any) -> Any:
-        """The key of a tuple; StateError if it has none."""
+        """The key of a tuple; StateError without a key."""
         if cython.compiled:
             if type(tup) is not self._kind:
                 self._is_laid_out = is_laid_out(type(tup))
@@ -73,7 +73,8 @@ class TupleKeys:
         return self._in(tup, tup.component, tup.stream, tup.values)
 
     def _in(self, tup: Any, component: Any, stream: Any, values: Any) -> Any:
-        # By identity: a batch has one of each. Another object of the same name is asked for again.
+        # By identity: a batch has one object of each name. Another object of an equal name repeats
+        # the look-up.
         if component is not self._component or stream is not self._stream:
             self._positions = self._positions_of(tup)
             only = len(self._positions) == 1
@@ -89,7 +90,7 @@ class TupleKeys:
 
 
 def _joint(values: list[Any]) -> Any:
-    """The key of several values, in the usual case that each of them is a key itself."""
+    """The key of several values, in the usual case that each value is a key itself."""
     for value in values:
         if not cannot_change(value):
             return key_of(values)
@@ -97,14 +98,14 @@ def _joint(values: list[Any]) -> Any:
 
 
 class TupleKey:
-    """The key of the tuple being processed, which is made when a state asks for it."""
+    """The key of the tuple being processed, computed at a state's request."""
 
     __slots__ = ("_key", "_keys", "_seen", "component", "tuple")
 
     def __init__(self, component: str) -> None:
         self.component = component
         self.tuple: Any = None
-        """What is being processed; None between two tuples."""
+        """The tuple being processed; None between two tuples."""
         self._keys: TupleKeys | None = None
         self._seen: Any = None
         """The tuple that `_key` is the key of."""
@@ -119,7 +120,7 @@ class TupleKey:
         raise NotImplementedError
 
     def key(self) -> Any:
-        """The key; StateError if there is none."""
+        """The key; StateError without a key."""
         tup = self.tuple
         if tup is None:
             raise StateError(f"{self.component}: {_NO_TUPLE}: use for_key(key), or all_items()")
@@ -136,7 +137,7 @@ class TupleKey:
 
 
 def keyed_process(current: TupleKey, process: Process) -> Process:
-    """`process`, with the key of its tuple as the current one."""
+    """`process`, with the key of its tuple as the current key."""
 
     def process_keyed(tup: Any) -> Any:
         current.tuple = tup
@@ -165,14 +166,14 @@ class KeyedState:
         self._default = default
         self._reduce = reduce
         self._check = check
-        # The same table by its class, if it is in memory and nothing expires.
+        # The table by its concrete class, if in memory and without a time to live.
         self._flat: FlatTable | None = table if isinstance(table, FlatTable) else None
         self._nested: NestedTable | None = table if isinstance(table, NestedTable) else None
 
     def for_key(self, key: Any) -> Self:
-        """This state of a key that is given: the field's value, a tuple of them for several.
+        """The state of a given key: the field's value, a tuple of values for several fields.
 
-        It does not change what the current key is.
+        The current key is unchanged.
         """
         kind = type(self)
         fixed = kind.__new__(kind)
@@ -182,7 +183,7 @@ class KeyedState:
         return fixed
 
     def clear(self) -> None:
-        """Forget what there is of this key."""
+        """Remove all entries of the key."""
         key, nested = self._current.key(), self._nested
         if nested is not None:
             nested.remove_all(key)
@@ -208,7 +209,7 @@ class ValueOfKey(KeyedState):
             flat.put(key, value)
 
     def get(self) -> Any:
-        """The value; the state's default if there is none. Put it back after a change of it."""
+        """The value, or the state's default. Put a value back after a change in place."""
         value = self._value(self._current.key())
         if value is not ABSENT:
             return value
@@ -219,7 +220,7 @@ class ValueOfKey(KeyedState):
         self._set(self._current.key(), value)
 
     def exists(self) -> bool:
-        """Whether there is a value; a default is none."""
+        """Whether a value exists; a default does not count."""
         return self._value(self._current.key()) is not ABSENT
 
     def clear(self) -> None:
@@ -228,7 +229,7 @@ class ValueOfKey(KeyedState):
 
 
 class ReducedOfKey(ValueOfKey):
-    """One value, to which others are added by a function of two: (value so far, new one)."""
+    """One value, with additions by a function of two arguments: (value so far, new value)."""
 
     __slots__ = ()
 
@@ -240,7 +241,7 @@ class ReducedOfKey(ValueOfKey):
         KeyedState.__init__(self, table, current, default, reduce, check)
 
     def get(self) -> Any:
-        """What all that was added comes to; the default (None) if nothing was."""
+        """The reduced value of all additions; the default (None) before the first."""
         value = self._value(self._current.key())
         return self._default if value is ABSENT else value
 
@@ -256,12 +257,12 @@ class ReducedOfKey(ValueOfKey):
 
 
 class ListOfKey(KeyedState):
-    """A list that grows at its end."""
+    """A list that grows at the end."""
 
     __slots__ = ()
 
     def get(self) -> list[Any]:
-        """The elements in the order in which they were added; a list of your own."""
+        """The elements in order of addition; the list is the caller's own."""
         key, nested = self._current.key(), self._nested
         if nested is not None:
             return nested.values(key)
@@ -300,7 +301,7 @@ class MapOfKey(KeyedState):
             nested.put(current, value, key)
 
     def remove(self, key: Any) -> None:
-        """Forget `key`, if it is there."""
+        """Remove `key`, if present."""
         self._table.remove(self._current.key(), key)
 
     def contains(self, key: Any) -> bool:

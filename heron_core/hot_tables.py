@@ -1,8 +1,8 @@
 """The hot path of keyed state: tables in memory (heron_core.state.memory).
 
-As hot_path.py, one source for two ways to run it: see there. hot_tables.h has the C function that
-takes the place of the Python one under `if not cython.compiled`. What runs once for a snapshot
-stands in state/table_changes.py.
+One source in two forms, as hot_path.py explains. hot_tables.h has the C function that replaces the
+Python function under `if not cython.compiled`. Code that runs once per snapshot is in
+state/table_changes.py.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ else:
     cython = SimpleNamespace(compiled=False, cclass=_same, no_gc=_same)  # as in hot_path.py
 
 CHANGED_MIN = 1000
-"""So many changed entries are noted one by one, however few there are; far more than there are
-entries is keys that came and went, and then everything is saved."""
+"""Changed entries up to this number are noted one by one, however small the table; far more than
+the table's entries means keys that came and went, and then the whole table is saved.
+"""
 IMMUTABLE: frozenset[type] = frozenset(
     {int, float, str, bytes, bool, type(None), complex, frozenset}
 )
 """Exact types whose values cannot change in place. A tuple may hold a list."""
 
 EXAMINED_EACH_WRITE = 2
-"""One would do if nothing were written anew; more make a write slower for nothing."""
+"""Entries examined per write: one would suffice without new writes; more only slow a write."""
 
 if not cython.compiled:
 
@@ -67,11 +68,11 @@ class MemoryTable:
 @cython.no_gc
 @cython.cclass
 class Cell:
-    """The value of a key, and in which epoch of its table it was noted as changed.
+    """The value of a key, and the epoch of its table in which the change was noted.
 
-    A value is changed where it is, so a key is looked up once for its get and its put, and is noted
-    without a look into a second dict: where keys are many each of these waits for memory. Compiled,
-    a cell is nothing that the garbage collector looks at: a million would take it long.
+    A value is replaced in place, so get and put of a key need one look-up, and noting a change
+    needs no second dict: with many keys each look-up waits for memory. A compiled cell is invisible
+    to the garbage collector: a million cells would take the collector long.
     """
 
     __slots__ = ("noted_in", "value")
@@ -83,7 +84,7 @@ class Cell:
 
 
 class FlatTable(MemoryTable):
-    """One entry for a key: (key, None) -> the cell of a value."""
+    """One entry per key: (key, None) -> the cell of a value."""
 
     __slots__ = ("_epoch", "_gone", "_last", "_last_key", "_mutable", "_noted", "_noted_keys")
 
@@ -92,17 +93,18 @@ class FlatTable(MemoryTable):
         self._epoch: int = 0
         """The snapshots that were taken."""
         self._noted_keys: list[Any] | None = None
-        """Keys that have changed since the last one, each once, in that order; None: everything is
-        new since then."""
+        """Keys changed since the last snapshot, each once, in order of the change; None: everything
+        is new.
+        """
         self._noted: list[Cell] = []
         """Their cells."""
         self._gone: dict[Any, Cell] = {}
-        """Of these the cells that were removed: who puts such a key has the same cell again."""
+        """Removed cells among the changes: a later put of the key reuses its cell."""
         self._mutable: set[Any] | None = set() if table_id.kind is StateKind.PLAIN else None
         """Keys of values that user code may hold on to and change at any time."""
         self._last_key: Any = ABSENT
         self._last: Cell | None = None
-        """The cell that was read last: what is put next is mostly its new value."""
+        """The cell read last: the next put mostly replaces its value."""
 
     def get(self, key: Any, sub: Any = None) -> Any:
         """See StateTable."""
@@ -117,7 +119,7 @@ class FlatTable(MemoryTable):
     def put(self, key: Any, value: Any, sub: Any = None) -> None:
         """See StateTable."""
         if self._mutable is not None:
-            # Heron's components may put what cannot be saved, as long as nobody saves it.
+            # Heron's components may put unsaveable values, as long as the state is not saved.
             if cannot_change(value):
                 self._mutable.discard(key)
             else:
@@ -194,7 +196,7 @@ class FlatTable(MemoryTable):
         return [cell.value for cell in self.entries.values()]
 
     def changes(self) -> tuple[list[Any], list[Any], list[Any]]:
-        """What has changed: keys that are there, their values, keys that are no more."""
+        """The changes: present keys, their values, removed keys."""
         keys: list[Any] = []
         values: list[Any] = []
         cell: Cell
@@ -242,7 +244,7 @@ class NestedTable(MemoryTable):
         """How many values `changed` has."""
         self._last_key: Any = ABSENT
         self._last: dict[Any, Any] | None = None
-        """The entries that were read last: what is put next is mostly among them."""
+        """The entries read last: the next put is mostly among them."""
         self._changed_key: Any = ABSENT
         self._changed_last: dict[Any, Any] | None = None
         """Of `changed` the values of the key that was changed last."""
@@ -387,9 +389,8 @@ class NestedTable(MemoryTable):
 class TimedTable:
     """A StateTable whose entries expire: a table beside a table, with the time when each does.
 
-    An expired entry is never seen. It is removed when it is looked at; and each write looks at two
-    more, so that what is not asked for again is removed after as many writes as half of the
-    entries.
+    Expired entries are invisible. An entry is removed when examined, and each write examines two
+    more, so an unread entry is removed after as many writes as half of the entries.
     """
 
     __slots__ = (
@@ -442,7 +443,9 @@ class TimedTable:
         return alive
 
     def last(self, key: Any) -> Any:
-        """See StateTable: an index may be one that has expired, as long as it is not used again."""
+        """See StateTable: an index may belong to an expired entry, as long as the index is not
+        reused.
+        """
         return self._entries.last(key)
 
     def all_keys(self) -> Iterator[Any]:
@@ -467,8 +470,9 @@ class TimedTable:
         self._deadlines.put(key, now + self._secs, sub)
 
     def _is_expired(self, key: Any, sub: Any, now: cython.double) -> bool:
-        """Whether the entry has expired; it is gone then. One that was written when its state had
-        no time to live begins to have one now."""
+        """Whether the entry has expired, removing an expired entry. An entry written before the
+        state had a time to live starts its time now.
+        """
         deadline = self._deadlines.get(key, sub)
         if deadline is ABSENT:
             if self._entries.get(key, sub) is not ABSENT:

@@ -1,8 +1,7 @@
 """Operations on a running topology: requests and their progress.
 
-A request is a node of the state store, so it outlives its command: a request is carried out, or
-has not started. Only the process that carries out a request changes its state, along
-NEXT_STATES.
+A request is a node of the state store, so it outlives its command: a request is carried out, or has
+not started. Only the process that carries out a request changes its state, along NEXT_STATES.
 """
 
 from collections.abc import Mapping
@@ -54,12 +53,13 @@ EXCLUSIVE: Mapping[OperationKind, str] = {
     OperationKind.UPGRADE: "restart",
     OperationKind.CHECKPOINT: "checkpoint",
 }
-"""Requests with equal words are carried out one after the other, in order of creation. A kill
-waits for none, not even for another kill with a longer timeout."""
+"""Requests with equal words are carried out in turn, in order of creation. A kill never waits, not
+even for a kill with a longer timeout.
+"""
 
 
 CHANGES = frozenset({OperationKind.UPDATE, OperationKind.UPGRADE})
-"""Kinds carried out one at a time: a second one is rejected."""
+"""Kinds with one operation at a time: a second request is rejected."""
 AT, BEGUN = "at", "begun"
 """An argument: time of a scheduled request, in seconds since 1970; and, in its result, the
 arrival of the time."""
@@ -82,15 +82,14 @@ class Way(StrEnum):
 
 
 class Requester(Struct, frozen=True):
-    """The user of a request, the process that left it, and the way by which it came."""
+    """The user of a request, its process, and the channel of its arrival."""
 
     omitted: ClassVar[tuple[str, ...]] = ("address", "way")
 
     user: str
     host: str
     pid: int
-    """Process that left the request: a command, or the service that took the request from a
-    client."""
+    """Process of the request: a command, or the service that took the request from a client."""
     address: str = ""
     """The client's address: of a REST client or a browser, or where a command's ssh session comes
     from; empty on this machine's own terminal."""
@@ -115,7 +114,7 @@ class Operation(Struct, frozen=True):
     progress: str = ""
     """What the operation waits for now."""
     notes: tuple[str, ...] = ()
-    """Notes on what did not go as usual and did not stop the operation, one line each."""
+    """Notes on deviations that did not stop the operation, one line each."""
     reason: str = ""
     """Reason of a failure."""
     result: Mapping[str, Any] = field(default_factory=dict)

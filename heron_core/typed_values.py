@@ -1,4 +1,4 @@
-"""Values of state as JSON that keeps their types, for people and programs of other languages.
+"""Values of state as JSON with their types, for people and programs of other languages.
 
 Plain values (None, bool, numbers, text, lists, dicts by text) stay as they are. Every other value
 is an object of one entry, whose name is the type:
@@ -28,11 +28,11 @@ OBJECT = "$object"
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """An encoder for all calls: `json.dumps` makes another for each."""
 REPR_CHARACTERS_MAX = 200
-"""Longest repr of an object that has no other form: a person reads the repr."""
+"""Longest repr of an object without another form: a person reads the repr."""
 
 
 class ShownObject(Struct, frozen=True):
-    """A value that only its own class can make again."""
+    """A value that only its own class can recreate."""
 
     kind: str
     """module.Class"""
@@ -40,7 +40,7 @@ class ShownObject(Struct, frozen=True):
 
 
 def typed(value: Any) -> Any:
-    """A value with its type in a form that json.dumps takes."""
+    """A value with its type in a form for json.dumps."""
     write = _WRITERS.get(type(value))
     return _object(value) if write is None else write(value)
 
@@ -76,8 +76,9 @@ def value_in(text: str) -> Any:
 
 
 def given_value(text: str) -> Any:
-    """The value of a text of the command line or a request: JSON of this kind, or the text itself.
-    UsageError for JSON that is no value."""
+    """The value of a command-line text or a request: typed JSON, or the text itself. UsageError for
+    JSON outside of the format.
+    """
     try:
         data = json.loads(text)
     except ValueError:

@@ -77,7 +77,7 @@ class Counted(Struct):
                 self.latencies[kind] = before.joined(latency)
 
     def to_json(self) -> dict[str, Any]:
-        """Record of a master for its successor: all counts except latencies, which are large."""
+        """Record for a successor of the master: all counts except latencies, which are large."""
         return {
             "processes": self.processes,
             "emitted": self.emitted,
@@ -88,8 +88,7 @@ class Counted(Struct):
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "Counted":
-        """The inverse; KeyError, TypeError or AttributeError for what is
-        none."""
+        """The inverse; KeyError, TypeError or AttributeError for a malformed record."""
         sums = {str(key): number + 0 for key, number in data["sums"].items()}
         streams = {
             str(key): {str(stream): number + 0 for stream, number in numbers.items()}

@@ -18,12 +18,13 @@ from heron_core.instance_report import HISTORY, InstanceReport
 
 Numbers = Mapping[str, float]
 METRIC = "metric "
-"""In front of the names of user code's metrics, so that none of them is a number's."""
+"""Prefix of metrics of user code, to separate their names from the names of HISTORY."""
 
 
 def numbers_of(counted: Mapping[str, float], tuple_counts: Mapping[str, float]) -> dict[str, float]:
-    """Both as one, without zeros: `counted` by names of HISTORY, and what metrics of user code have
-    counted of tuples."""
+    """Both counts in one mapping, without zeros: `counted` by names of HISTORY, and the metrics of
+    user code on tuples.
+    """
     metrics = {f"{METRIC}{name}": number for name, number in tuple_counts.items()}
     return {name: number for name, number in {**counted, **metrics}.items() if number}
 
@@ -46,7 +47,7 @@ class CoveredCounts(Struct, frozen=True):
     """Processes in the checkpoint, without processes with zero counts."""
 
     def followed_by(self, processes: Iterable[ProcessCounts]) -> "CoveredCounts":
-        """At the next checkpoint, for which these processes took their states."""
+        """The counts of the next checkpoint, with the states of `processes`."""
         newest = tuple(processes)
         alive = {(each.task, each.incarnation) for each in newest}
         ended = {component: dict(numbers) for component, numbers in self.ended.items()}

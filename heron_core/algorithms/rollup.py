@@ -1,8 +1,8 @@
 """Roll-up of the instances' reports to components: sums, merged histograms, rates, capacity.
 
-An instance that was restarted counts from zero again: what its predecessor had counted is kept as
-a base, so a component's numbers never fall. Where checkpoints are taken, those of HISTORY do: what
-a restore has undone is taken back (heron_core/algorithms/covered_counts.py).
+A restarted instance counts from zero: the counts of its predecessor are kept as a base, so a
+component's numbers never fall. With checkpoints the numbers of HISTORY do fall: a restore takes
+back the counts of undone work (heron_core/algorithms/covered_counts.py).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -106,7 +106,7 @@ class Rates:
 
 
 class RollUp:
-    """The newest report of each task, and what its earlier processes had counted."""
+    """The newest report of each task, and the counts of its earlier processes."""
 
     def __init__(self, topology: TopologySpec, packing: PackingPlan) -> None:
         self._submitted = topology
@@ -127,8 +127,9 @@ class RollUp:
         """task id -> emitted tuples of its process, and time of the last change, on the master's
         clock"""
         self._settled: dict[int, tuple[int, float]] = {}
-        """task id -> what its process had acked and failed, and since when that has not changed
-        although it has tuples, on our clock"""
+        """task id -> acked and failed tuples of its process, and the time of the last change while
+        the process held tuples, on our clock
+        """
         self._recent: dict[str, RecentGrowth] = {}
         """component -> recent counts"""
 
@@ -190,7 +191,7 @@ class RollUp:
         was_remembered: bool,
         now: float,
     ) -> None:
-        """What is new in a report. Of a process that a master before us knew all may be old."""
+        """Add the growth in a report. A process known to a previous master may contribute none."""
         if was_remembered and before is None:
             return
         component = self._packing.instances[task].component
@@ -230,7 +231,7 @@ class RollUp:
     # --- the numbers ----------------------------------------------------------------------------
 
     def fresh(self, since: float, silent: Set[int]) -> set[int]:
-        """The tasks that were heard of since then, and are in none of the `silent` containers."""
+        """Tasks with a report since `since`, outside of the `silent` containers."""
         return {
             task
             for task, heard_at in self._heard_at.items()
@@ -332,8 +333,9 @@ class RollUp:
         return max(0.0, now - max(self._emits[task][1] for task in known))
 
     def _unsettled(self, tasks: Iterable[int], now: float | None) -> dict[str, float]:
-        """What instances of a bolt hold, and for how long beyond what they may: the longest. A tick
-        may come just before a tuple, and the next one settle it: twice the time between two."""
+        """Tuples held by instances of a bolt, and the longest time beyond the allowed time. A tick
+        may come just before a tuple, and the next tick settle the tuple: twice the interval.
+        """
         known = [task for task in tasks if task in self._newest]
         reports = {task: self._newest[task] for task in known}
         held = {task: each.executed - each.acked - each.failed for task, each in reports.items()}
@@ -354,8 +356,7 @@ class RollUp:
         user_totals: dict[str, Any],
         covered: CoveredCounts,
     ) -> None:
-        """A restore has undone what of these numbers the ended processes of a component had counted
-        behind the checkpoint."""
+        """Take back the counts that ended processes of a component added after the checkpoint."""
         tasks = self._packing.tasks_of[name]
         newest = {task: self._newest[task] for task in tasks if task in self._newest}
         now = covered.now(name, newest)

@@ -33,7 +33,7 @@ FIRST_FIT_KEYS = frozenset(
         keys.CONTAINER_MAX_INSTANCES, keys.CONTAINER_PADDING_PERCENTAGE, keys.FFD_SORTING_STRATEGY,
     )
 )  # fmt: skip
-"""Keys of the packing that fills one container after the other."""
+"""Keys of the packing that fills containers in order."""
 
 
 ASYNC_KEYS = frozenset((keys.ASYNC_CAPACITY, keys.ASYNC_ORDERED, keys.ASYNC_TIMEOUT_MS))
@@ -45,7 +45,7 @@ class Idle(Struct, frozen=True):
 
     key: str
     owner: str
-    """Of the config that has it: a component's name, or empty for the topology's."""
+    """Owner of the config: a component's name, or empty for the topology."""
     why: str
     """Follows "has no effect"."""
 

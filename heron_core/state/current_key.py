@@ -33,11 +33,11 @@ class CurrentKey(TupleKey):
         self._seen = self.tuple = object()
 
     def state(self) -> tuple[Any, Any, Any]:
-        """The present key in the form that `restore` takes, after other keys have been current."""
+        """The present key in the form for `restore`, before other keys become current."""
         return self.tuple, self._seen, self._key
 
     def restore(self, state: tuple[Any, Any, Any]) -> None:
-        """Make the key of this state the current one again."""
+        """Make the saved key current again."""
         self.tuple, self._seen, self._key = state
 
     def unset(self) -> None:
@@ -45,8 +45,9 @@ class CurrentKey(TupleKey):
         self.tuple = self._seen = None
 
     def given(self, key: Any) -> Any:
-        """The key that user code gives, as states use it: the value of one field, or a tuple of the
-        values of several fields."""
+        """The key from user code in the states' form: the value of one field, or a tuple for
+        several fields.
+        """
         if len(self._fields) < 2:
             return key_of([key])
         if not isinstance(key, (tuple, list)) or len(key) != len(self._fields):

@@ -32,7 +32,7 @@ FORMAT = 1
 _UNPACK_PLAIN = unpacker(pickles=False)
 """Unpacks values as an instance does when it reads a state, but raises for pickles."""
 _NOT_SHOWN = (StateKind.DEADLINES, StateKind.WATERMARK)
-"""Kinds of tables that belong to other states."""
+"""Kinds of tables with data of other states."""
 
 
 class SavedState(Struct, frozen=True):
@@ -86,8 +86,9 @@ def description_from_json(value: Any, where: str) -> Description:
 def description_of(
     topology: TopologySpec, packing: PackingPlan, checkpoint: int, at: float
 ) -> Description:
-    """Description of a checkpoint of a topology that runs by this plan."""
-    # Late: it looks for the package's metadata in files, and most processes describe nothing.
+    """Description of a checkpoint of a topology with this packing."""
+    # A late import: it reads the package's metadata from files, and most processes describe
+    # nothing.
     from heron_core.version import version_of_heronpy
 
     return Description(
@@ -111,22 +112,23 @@ class Contents(Struct, frozen=True):
 
     @property
     def states(self) -> tuple[SavedState, ...]:
-        """The states under the names that the user gave them."""
+        """The states by the user's names."""
         shown = (each for each in self.tables if each.kind not in _NOT_SHOWN)
         return tuple(SavedState(each.name, each.kind.value) for each in shown)
 
     @property
     def may_be_divided(self) -> bool:
-        """Whether keys divide the state, as far as can be seen; an instance that begins with it
-        checks."""
+        """Whether keys divide the state, as far as visible; an instance checks at its restore."""
         plain = any(each.kind is StateKind.PLAIN for each in self.tables)
         keyed = any(each.kind is not StateKind.PLAIN for each in self.tables)
         return not plain or (keyed and self.backend != MEMORY)
 
 
 def opens_pickles(state: bytes) -> bool:
-    """Whether a state may have values that only pickle can carry. Opening such values runs code of
-    the author of the state. A state whose values cannot be read here, as RocksDB's files, may."""
+    """Whether a state may have values that only pickle can carry. Opening a pickle runs code of the
+    state's author. A state with values that cannot be read here, such as RocksDB's files, counts as
+    having pickles.
+    """
     try:
         state, saved = decode_input(state)
         if saved.messages:  # whose values are not looked through
@@ -154,7 +156,7 @@ def contents_of(state: bytes, where: str) -> Contents:
 def _contents_of(state: bytes) -> Contents:
     snapshot = decode_any(state)
     if snapshot.backend != MEMORY:
-        # What there is stands in files, if there are any; whose it is only they say.
+        # RocksDB keeps the content in files, if present; only the files know the owner.
         is_empty = isinstance(state, FileSnapshot) and not state.files
         return Contents(snapshot.backend, () if is_empty else snapshot.tables)
     filled: set[str] = set()

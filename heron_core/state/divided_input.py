@@ -8,9 +8,9 @@ The grouping of the stream decides which present task processes a tuple, as it d
                                 the number of tasks: groupings to all tasks, to the first one, or
                                 to a task that is named or chosen by code
 
-Each tuple belongs to one task, whichever task computes this, so a repeated restore divides the
-input in the same way. The tuples of a previous task keep their order. Watermarks are left out: each
-had a place among tuples that several tasks process now, and the sources send watermarks again.
+Each tuple belongs to one task, whichever task computes the division, so a repeated restore divides
+the input alike. The tuples of a previous task keep their order. Watermarks are left out: each had a
+place among tuples that several tasks process now, and the sources repeat watermarks.
 """
 
 from array import array
@@ -146,7 +146,7 @@ class InputDivider:
             return [()] * head.items
         if not head.flags & COLUMNS:
             return self._decode(frames[1])
-        # Late: it needs pyarrow, which whoever gets columns has.
+        # A late import: pyarrow, which every receiver of columns has.
         from heron_core.wire.columns import read, rows_of, schema_of
 
         return rows_of(read(frames[1], schema_of(rules[0].spec), head.items))

@@ -1,15 +1,15 @@
 """The state backend that keeps everything in dicts, and saves what has changed.
 
-A snapshot is a row of chunks: first one with everything, then one for each later snapshot with the
-entries that have changed since. A snapshot is complete by itself, and costs as much as packing the
-changes (60 ns an entry). A full chunk comes again when the changes have grown as large as the
-entries that they change, or are many. A large chunk is a file of the snapshot, so a checkpoint
-store writes the chunk once and keeps it as long as a checkpoint has it.
+A snapshot is a series of chunks: first one with everything, then one for each later snapshot with
+the changed entries. A snapshot is complete by itself, and costs as much as packing the changes (60
+ns an entry). A new full chunk is written when the changes have grown as large as the changed
+entries, or are many. A large chunk is a file of the snapshot, so a checkpoint store writes the
+chunk once and keeps the file as long as a checkpoint refers to the chunk.
 
-A change is noted together with its value, or the cell of the value, so a snapshot looks up nothing
-again: in a large table, look-ups take longer than anything else. Nothing is noted before the first
-snapshot, so a topology without checkpoints pays for none. A value that can change in place (a list,
-a dict, an object) counts as changed whenever it was read: user code may have changed the value
+A change is noted together with its value, or the cell of the value, so a snapshot repeats no
+look-up: in a large table, look-ups take longer than anything else. Before the first snapshot
+nothing is noted, so a topology without checkpoints pays nothing. A value that can change in place
+(a list, a dict, an object) counts as changed after every read: user code may have changed the value
 without a put.
 """
 
@@ -40,14 +40,16 @@ from heron_core.state.table_changes import (
 
 MEMORY = "memory"
 CHUNKS_MAX = 20
-"""Most chunks of a snapshot. A restore reads all of these, and each has the entries that change all
-the time."""
+"""Maximum of chunks in a snapshot. A restore reads all chunks, and each repeats the entries that
+change continually.
+"""
 FILE_BYTES_MIN = 64 * 1024
 """Least bytes of a chunk in a file. A smaller chunk is part of the bytes of each snapshot: a file
 of its own costs as much as writing so many bytes again."""
 NAME_BYTES = 8
-"""Random bytes in a file's name: two chunks of equal content are two files, so no file is written
-in time for a checkpoint while it is removed with the last checkpoint that had it."""
+"""Random bytes in a file's name: two chunks of equal content are two files, so a chunk is never
+reused for a checkpoint while its file is removed with an older checkpoint.
+"""
 
 
 class KeptChunk:

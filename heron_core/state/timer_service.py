@@ -1,8 +1,8 @@
 """Timers by key: a component is called when event time or processing time has come to a point.
 
-There is at most one timer for a key, a kind of time and a time (Flink). Timers are part of the
-state: saved and restored with it, and divided by key as other states are. Beside the tables there
-is a queue in the order of time, which is made from the tables; a timer is due if its table has it.
+A key has at most one timer per kind of time and timestamp (Flink). Timers are part of the state:
+saved and restored with the state, and divided by key. Beside the tables a queue in order of time is
+derived from the tables; a timer is due if its table has the timer.
 
 A timer at T by event time is due when the watermark has passed T: then no event of T or before is
 expected. That is a watermark of T + 1, as the next event may happen at a watermark itself.
@@ -66,8 +66,9 @@ class _Queue:
         self._timers.remove(time_ms, key)
 
     def due(self, until_ms: int) -> Iterable[tuple[int, Any]]:
-        """(time, key) of each timer that is due up to then, including timers added meanwhile; each
-        timer is removed when it is handed out."""
+        """(time, key) of each timer due up to `until_ms`, including timers added meanwhile; each
+        timer is removed when returned.
+        """
         for time_ms, keys in self._timers.due(until_ms):
             for key in keys:
                 if self._table.get(key, time_ms) is not ABSENT:
@@ -107,11 +108,11 @@ class TimerService:
         self._processing.add(self._current(), time_ms)
 
     def delete_event_time_timer(self, timestamp_ms: int) -> None:
-        """Remove the current key's timer of this time, if there is one."""
+        """Remove the current key's timer of the given time, if present."""
         self._event.remove(self._current(), timestamp_ms)
 
     def delete_processing_time_timer(self, timestamp_ms: int) -> None:
-        """Remove the current key's timer of this time, if there is one."""
+        """Remove the current key's timer of the given time, if present."""
         self._processing.remove(self._current(), timestamp_ms)
 
     def current_watermark(self) -> int:
@@ -122,7 +123,7 @@ class TimerService:
         """Milliseconds since 1970."""
         return self._clock()
 
-    # --- for whoever knows the time -------------------------------------------------------------
+    # --- calls of the clock and the watermark -----------------------------------------------------
 
     def goes_by(self, clock_ms: Callable[[], int]) -> None:
         """Set the clock of processing time."""
@@ -140,8 +141,9 @@ class TimerService:
             self._fire(self._event, self._event.due(watermark_ms - 1), on_timer)
 
     def complete(self, on_timer: OnTimer) -> None:
-        """At the end of all events: call `on_timer` for all timers by event time except those that
-        are registered meanwhile, which might go on for ever."""
+        """At the end of all events: call `on_timer` for all timers by event time except timers
+        registered meanwhile, an endless series in the worst case.
+        """
         self._fire(self._event, self._event.present(), on_timer)
 
     def advance_time(self, on_timer: OnTimer) -> None:

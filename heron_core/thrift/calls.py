@@ -39,7 +39,7 @@ NAME_BYTES_MAX = 200
 
 
 class TApplicationException(Struct, Exception):
-    """The error that every method may answer: a sentence and its kind."""
+    """The error of every method: a sentence and its kind."""
 
     FIELDS = struct_fields((1, "message", STRING), (2, "type", I32))
 
@@ -71,7 +71,7 @@ class ThriftMethod:
 
 @dataclass(frozen=True, slots=True)
 class ThriftCall:
-    """One call, whose arguments are still bytes, as they depend on the method."""
+    """One call; the arguments stay bytes until the method is known."""
 
     method: str
     sequence: int

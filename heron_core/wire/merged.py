@@ -1,4 +1,4 @@
-"""Several messages of the data plane in one: messages that leave a process together travel as one.
+"""Several messages of the data plane in one: messages with a common route leave together.
 
     MERGED  [header, data]    items = number of messages, at least two
     data    u8 frames of each message, u32 length of each frame, then all frames
@@ -17,8 +17,7 @@ from heron_core.wire.frames import FrameKind, Frames, header, parse_header
 MERGED_BYTES_MAX = 256 * 1024
 """As many bytes as a full batch has: a larger message travels alone."""
 MERGED_MESSAGES_MAX = 4096
-"""Most messages in one: each costs its receiver some microseconds, and `consumed` counts to
-65,535."""
+"""Most messages in one: each costs its receiver microseconds, and `consumed` counts to 65,535."""
 _MERGED = int(FrameKind.MERGED)
 _MERGED_BYTE = bytes([_MERGED])
 _MERGED_FRAMES = 2
@@ -33,8 +32,9 @@ def merge(messages: Sequence[Frames]) -> Frames:
 
 
 def split(frames: Frames) -> Sequence[Frames]:
-    """The messages in a received one: the message itself unless it is MERGED; ProtocolError if it
-    is cut."""
+    """The messages in a received message: the message itself unless MERGED; ProtocolError if
+    truncated.
+    """
     if len(frames) != _MERGED_FRAMES or frames[0][_KIND_AT : _KIND_AT + 1] != _MERGED_BYTE:
         return (frames,)
     messages = parse_header(frames[0]).items

@@ -56,8 +56,9 @@ class RegisterInstance(Registration, frozen=True, array_like=True, tag=True, kw_
     """How the predecessor of this process ended; empty for the first process, and in a
     repetition."""
     born_ms: Whole = 0
-    """Start of the process by its host's monotonic clock. Of two processes of a task the later one
-    stays, whichever registers last: a stopped process may wake up again."""
+    """Start of the process by its host's monotonic clock. Of two processes of a task the later
+    stays, in any order of registration: a stopped process may wake up again.
+    """
     next_try_ms: Whole = 0
     """Pause before the next process if this one ends at once; 0 for no pause."""
 
@@ -80,20 +81,19 @@ class QuiescenceReport(Struct, frozen=True, array_like=True, tag=True):
     processed: Whole
     idle: bool
     epoch: Whole
-    """Epoch of the plan that the instance works by: tuples that it emits from now on are routed by
-    it."""
+    """Epoch of the instance's plan: the route of tuples emitted from now on."""
     is_waiting: bool = False
-    """Whether nothing is left to do except for waiting tuples: a bolt has neither acked nor failed
-    them (an open window has them), or a spout waits for their outcome, and is not idle because of
-    that."""
+    """Whether only waiting tuples are left: a bolt has neither acked nor failed its tuples (an open
+    window has them), or a spout waits for outcomes, and is not idle because of the wait.
+    """
     may_fail: bool = False
-    """Whether a bolt can fail the tuples that it holds at any time, as windows can."""
+    """Whether a bolt can fail its held tuples at any time, as windows can."""
     paused: bool = False
     """Whether back-pressure holds the instance."""
 
 
 class SpoutFinished(Struct, frozen=True, array_like=True, tag=True):
-    """The spout of this task has nothing more to emit (`finished`), or has something again."""
+    """The spout of the task has finished (`finished`), or has more to emit again."""
 
     task: Whole
     finished: bool
@@ -113,8 +113,9 @@ class TraceReport(Struct, frozen=True, array_like=True, tag=True):
 
 
 class SampleTuples(Struct, frozen=True, array_like=True, tag=True):
-    """From the master, on to the instances of `tasks`: report the next `count` tuples that you send
-    on a stream, if they come within `secs` seconds."""
+    """From the master, on to the instances of `tasks`: report the next `count` tuples sent on a
+    stream within `secs` seconds.
+    """
 
     sample: Whole
     tasks: tuple[Whole, ...]
@@ -155,8 +156,7 @@ class InstanceReplaced(Struct, frozen=True, array_like=True, tag=True):
     reason: str
     """How the previous process ended."""
     lost: Whole
-    """Deliveries that the process had been handed and had not reported as processed, and that are
-    not replayed."""
+    """Deliveries handed to the process, not reported as processed, and not replayed."""
     failed: Whole
     """Tracked tuples whose deliveries the process had been handed: these have failed at their
     spouts."""
@@ -165,8 +165,9 @@ class InstanceReplaced(Struct, frozen=True, array_like=True, tag=True):
 
 
 class TriggerCheckpoint(Struct, frozen=True, array_like=True, tag=True):
-    """From the master, on to the spouts: save your state, and send a barrier behind your last
-    tuple. Only for processes that work by the plan of this epoch."""
+    """From the master, on to the spouts: save your state, and send a barrier after your last tuple.
+    For processes of the plan of this epoch.
+    """
 
     checkpoint: Whole
     epoch: Whole
@@ -176,9 +177,9 @@ class TriggerCheckpoint(Struct, frozen=True, array_like=True, tag=True):
 
 class OvertakeInput(Struct, frozen=True, array_like=True, tag=True):
     """From a stream manager: the barrier of a checkpoint has waited too long behind the input of
-    the task. The barrier has been handed over with all input in front of it, and is to be taken at
-    once; the unprocessed input in front of it is saved with the state. For processes of the plan of
-    this epoch."""
+    the task. The barrier was delivered after all previous input, and is to be taken at once; the
+    unprocessed previous input is saved with the state. For processes of the plan of this epoch.
+    """
 
     checkpoint: Whole
     epoch: Whole
@@ -242,8 +243,9 @@ class FailsDeferred(Struct, frozen=True, array_like=True, tag=True):
 
 
 class TuplesAbandoned(Struct, frozen=True, array_like=True, tag="GivenUp"):
-    """A bolt's process has abandoned tuples or calls, or counted others that a restore undoes, and
-    this checkpoint covers that: sent before CheckpointStored."""
+    """A bolt's process has abandoned tuples or calls, or counted others, within this checkpoint:
+    sent before CheckpointStored.
+    """
 
     task: Whole
     checkpoint: Whole
@@ -270,8 +272,9 @@ class CheckpointCompleted(Struct, frozen=True, array_like=True, tag=True):
     checkpoint: Whole
     epoch: Whole
     abandoning: tuple[str, ...] = ()
-    """Bolts that have abandoned tuples which the checkpoint covers: a spout in front of these gets
-    no ack for the tuples that it emitted for this checkpoint."""
+    """Bolts that have abandoned tuples covered by the checkpoint: an upstream spout gets no ack for
+    its tuples of this checkpoint.
+    """
 
 
 class Restored(Struct, frozen=True, array_like=True, tag=True):
@@ -361,8 +364,9 @@ class RegisterStreamManager(Registration, frozen=True, array_like=True, tag=True
 
 
 class RegistrationRejected(Struct, frozen=True, array_like=True, tag=True):
-    """The master refuses this stream manager, with the reason (which names the present stream
-    manager)."""
+    """The master rejects the stream manager, with the reason (naming the present stream
+    manager).
+    """
 
     reason: str
 

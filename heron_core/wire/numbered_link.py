@@ -1,24 +1,24 @@
-"""One end of a numbered link: messages that a broken connection lost are sent again, in order.
+"""One end of a numbered link: messages lost with a broken connection are repeated, in order.
 
 A connection between two living processes may break at any time, and loses the messages under way in
-both directions. So each message has a number, from 1 on, and is kept until the other end
-acknowledges it. Each packet has the number up to which its sender has received all messages
-(`received`), so acknowledgements ride along with packets of the other direction.
+both directions. So each message has a number, from 1 on, and is kept until acknowledged by the
+other end. Each packet has the highest consecutive number received by its sender (`received`), so
+acknowledgements ride along with packets of the other direction.
 
     a packet with                          is
-    the number that follows                delivered
-    a number that was there already        dropped: it was sent again, or arrived twice
-    a later number                         dropped, and all missing messages are asked for
+    the next number                        delivered
+    a number received before               dropped: a repetition, or a second arrival
+    a later number                         dropped, and all missing messages are requested
     no message, and a later number         a report of the last number sent: missing messages are
-                                           asked for
-    `resend`                               a request: everything that the sender has not received is
-                                           sent again
+                                           requested
+    `resend`                               a request to repeat every message that the sender has not
+                                           received
 
 Regular messages (heartbeats, and their answers) bring numbers both ways, so a loss is found within
 their interval; an end that sees a new connection reports and asks at once. There are no timers.
 
-A `session` is one numbering of both directions. An end that has forgotten its session answers with
-`received` 0; an end that had been told a higher number begins another session (`is_broken`).
+A `session` is one numbering of both directions. An end without memory of its session answers with
+`received` 0; an end with a higher acknowledged number starts another session (`is_broken`).
 """
 
 import struct
@@ -32,8 +32,9 @@ from heron_core.errors import ProtocolError
 T = TypeVar("T")
 
 KEPT_MAX = 10_000
-"""Most messages that the other end has not acknowledged. A stream manager and its master exchange a
-few a second: so many mean that the other end has been cut off for an hour."""
+"""Most messages without an acknowledgement. A stream manager and its master exchange a few a
+second: a full buffer means an hour without a connection.
+"""
 ASK_AGAIN_SECS = 0.5
 """Time between two equal requests: the first may have been lost as well."""
 
@@ -45,7 +46,7 @@ class PacketHeader(Struct, frozen=True):
     """The numbers beside a message, or alone."""
 
     incarnation: int
-    """Incarnation of the process that owns the link: it has one link with the other end."""
+    """Incarnation of the link's process, which has one link with the other end."""
     session: int
     """Number of the session, counted by that process."""
     number: int
@@ -85,7 +86,7 @@ class TakenPacket(Struct, Generic[T], frozen=True):
     """The consequences of an arrived packet."""
 
     message: T | None
-    """Message to be handled; None if there is none, or not its turn."""
+    """Message to be handled; None for a control packet, or out of turn."""
     answers: list[Packet[T]]
     """To be sent back."""
 
@@ -94,11 +95,11 @@ class NumberedLink(Generic[T]):
     """One end, in one session."""
 
     def __init__(self, incarnation: int, session: int) -> None:
-        """`incarnation` is that of the process that counts the sessions."""
+        """`incarnation` is the incarnation of the end that counts the sessions."""
         self.incarnation = incarnation
         self.session = session
         self.is_broken = False
-        """Whether the other end has forgotten its acknowledgements: only another session helps."""
+        """Whether the other end has lost its acknowledgements: only another session helps."""
         self.duplicates = 0
         self.resent = 0
         self._sent = 0
@@ -128,7 +129,7 @@ class NumberedLink(Generic[T]):
         return self._acknowledged < number <= self._sent
 
     def send(self, message: T) -> Packet[T]:
-        """A message with its number; the message is kept until it is acknowledged."""
+        """A packet for a message, kept until acknowledged."""
         self._sent += 1
         packet = Packet(self._header(self._sent, True), message)
         self._kept.append(packet)
@@ -161,8 +162,8 @@ class NumberedLink(Generic[T]):
         return PacketHeader(own, session, number, self._received, is_numbered, resend)
 
     def _acknowledge(self, received: int) -> None:
-        # What comes late over an older connection says less than was known: at the end that
-        # counts no sessions that is nothing.
+        # A late packet of an older connection has a smaller number: meaningless at the end without
+        # session counting.
         self.is_broken = self.is_broken or received < self._acknowledged
         self._acknowledged = max(self._acknowledged, min(received, self._sent))
         while self._kept and self._kept[0].header.number <= self._acknowledged:
@@ -181,7 +182,6 @@ class NumberedLink(Generic[T]):
         return [self.report(resend=True)]
 
     def validate(self) -> None:
-        """AssertionError unless the kept messages are those that were sent and are not
-        acknowledged."""
+        """AssertionError unless the kept messages are exactly the unacknowledged ones."""
         numbers = [each.header.number for each in self._kept]
         assert numbers == list(range(self._acknowledged + 1, self._sent + 1)), numbers

@@ -3,16 +3,16 @@
     INIT    [header, pairs]    roots that begin: (root, xor of all first edges); source = spout task
             (a spout whose tuples have one delivery each sets BEGINS on its DATA instead)
     ACK     [header, pairs]    (root, xor of edges); destination = spout task that owns the roots, 0
-            where they have several owners: each root names its own
+            for several owners: each root names its own
     FAIL    [header, roots]    destination = spout task that owns the roots
     ACKED, FAILED, EXPIRED  [header, roots]    to the spout task: outcome of the roots
-    CONSUMED [header]          its `consumed`; `items`: microseconds that the messages took
+    CONSUMED [header]          count in `consumed`; `items`: microseconds spent on the messages
     CONTROL [header, message]  a message of heron_core.wire.messages
-    BARRIER [header, number, [aligned]]   what its source sent before a checkpoint has gone ahead of
-            it; source = a task, 0 for all sources of the task `destination`; number: u64;
-            aligned: u32, the tasks whose input it never overtakes
-    WATERMARK [header, time] the events that its source, a task, sends from here on are not earlier;
-            i64, in milliseconds since 1970; the highest number: it has finished
+    BARRIER [header, number, [aligned]]   follows all tuples of its source before a checkpoint;
+            source = a task, 0 for all sources of the task `destination`; number: u64;
+            aligned: u32, tasks whose input the barrier never overtakes
+    WATERMARK [header, time] lower bound of the later events of its source, a task;
+            i64, in milliseconds since 1970; the highest number: the source has finished
 
 pairs, roots: u64; the header's `items` is their number.
 """
@@ -48,7 +48,7 @@ def encode_pairs(
 def encode_numbers(
     kind: FrameKind, epoch: int, source: int, destination: int, frame: bytes, item_bytes: int
 ) -> Frames:
-    """The same for numbers that are bytes already, `item_bytes` for each item."""
+    """Encode numbers given as bytes, `item_bytes` for each item."""
     return [header(kind, epoch, source, destination, len(frame) // item_bytes), frame]
 
 
@@ -99,8 +99,7 @@ BUSY_SECS_MAX = 3600.0
 
 
 def encode_consumed(epoch: int, task: int, messages: int, busy_secs: float) -> Frames:
-    """An instance's report of processed messages, and of the time that user code has worked on
-    these."""
+    """An instance's report of processed messages, and of the time spent in user code."""
     busy_us = int(min(busy_secs, BUSY_SECS_MAX) * 1e6)
     return [with_consumed(header(FrameKind.CONSUMED, epoch, task, 0, busy_us), messages)]
 
@@ -113,15 +112,16 @@ def busy_secs_of(head: Header) -> float:
 def encode_barrier(
     epoch: int, source: int, destination: int, checkpoint: int, aligned: Sequence[int] = ()
 ) -> Frames:
-    """A barrier of a checkpoint, which overtakes no input of the tasks `aligned`. It has no items:
-    a barrier is no tuple that a task processes."""
+    """A barrier of a checkpoint, which never overtakes input of the tasks `aligned`. The number of
+    items is 0, because a barrier is not a tuple.
+    """
     number = checkpoint.to_bytes(NUMBER_BYTES, "little")
     head = header(FrameKind.BARRIER, epoch, source, destination, 0)
     return [head, number, array("I", aligned).tobytes()] if aligned else [head, number]
 
 
 def passed_on(frames: Frames, epoch: int, source: int, destination: int) -> Frames:
-    """The same barrier, passed on from one task to another."""
+    """A barrier forwarded from one task to another."""
     return [header(FrameKind.BARRIER, epoch, source, destination, 0), *frames[1:]]
 
 
@@ -146,7 +146,7 @@ def checkpoint_of(frames: Frames) -> int:
 
 
 def encode_watermark(epoch: int, source: int, destination: int, watermark_ms: int) -> Frames:
-    """A watermark of a task. It has no items: a watermark is no tuple that a task processes."""
+    """A watermark of a task. The number of items is 0, because a watermark is not a tuple."""
     time_ms = watermark_ms.to_bytes(NUMBER_BYTES, "little", signed=True)
     return [header(FrameKind.WATERMARK, epoch, source, destination, 0), time_ms]
 
@@ -163,12 +163,12 @@ def watermark_of(frames: Frames) -> int:
 
 
 def encode_control(epoch: int, source: int, destination: int, message: messages.Message) -> Frames:
-    """A control message in a frame of the data plane, so that it keeps its order with the data."""
+    """A control message in a frame of the data plane, in order with the data."""
     return [header(FrameKind.CONTROL, epoch, source, destination, 1), message_codec.encode(message)]
 
 
 def decode_control(frames: Frames) -> Any:
-    """The control message (one of `messages.Message`); ProtocolError if there is none."""
+    """The control message (one of `messages.Message`); ProtocolError if absent."""
     if len(frames) != PACKET_FRAMES:
         raise ProtocolError(f"a control message of {len(frames)} frames")
     return message_codec.decode(frames[1])

@@ -1,7 +1,7 @@
 """Config values that JSON does not have: cloudpickle bytes, opened only where user code runs.
 
 The command line, the scheduler and the master handle topologies without the user's modules on their
-paths, so they must not open values that refer to these modules.
+paths, and so must not open values that refer to user modules.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class Pickled(Struct, frozen=True):
 
     @staticmethod
     def of(value: object, where: str) -> "Pickled":
-        """Any value, pickled; one that is not opened yet is returned unchanged.
+        """Any value, pickled; an unopened Pickled is returned unchanged.
 
         TopologyError with `where` the value is if the value cannot be pickled.
         """

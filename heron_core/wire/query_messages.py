@@ -8,8 +8,9 @@ from heron_core.wire.field_types import Whole
 
 
 class QueryState(Struct, frozen=True, array_like=True, tag=True):
-    """From the master, on to the instances of `tasks`: what does a state have now? `key`, `map_key`
-    and `prefix` are JSON (heron_core/typed_values.py); an empty one is not asked about."""
+    """From the master, on to the instances of `tasks`: query the present content of a state. `key`,
+    `map_key` and `prefix` are JSON (heron_core/typed_values.py); an empty text is not a filter.
+    """
 
     query: Whole
     tasks: tuple[Whole, ...]
@@ -24,9 +25,10 @@ class QueryState(Struct, frozen=True, array_like=True, tag=True):
 
 
 class StateQuestion(Struct, frozen=True, array_like=True, tag=True):
-    """From a client to the instance that owns a key, or to its stream manager: what does a state
-    have for the key now? `key` and `map_key` are JSON as in QueryState. The answer is a
-    StateAnswered with the same `query`, a number of the client's."""
+    """From a client to the instance that owns a key, or to its stream manager: query the present
+    value of a key. `key` and `map_key` are JSON as in QueryState. The answer is a StateAnswered
+    with the same `query`, a number of the client's.
+    """
 
     query: Whole
     epoch: Whole
@@ -43,13 +45,13 @@ class QueryOutcome(Enum):
     """Outcome of the question to one instance."""
 
     ANSWERED = "answered"
-    """The entries are all that there are; there may be none."""
+    """The entries are complete, and may be empty."""
     STATELESS = "stateless"
     """The component keeps no state."""
     UNKNOWN = "unknown"
     """The instance has no state of that name."""
     OTHER_KIND = "other kind"
-    """The state is of a kind that cannot be asked in this way."""
+    """The kind of the state does not support queries of this form."""
     RESTARTING = "restarting"
     """The instance has no state at present: it starts, or all instances are restored."""
     TOO_LARGE = "too large"
@@ -59,8 +61,7 @@ class QueryOutcome(Enum):
 
 
 class StateAnswered(Struct, frozen=True, array_like=True, tag=True):
-    """An instance's answer to QueryState, or a stream manager's for an instance that it does not
-    have."""
+    """An instance's answer to QueryState, or a stream manager's for a missing instance."""
 
     task: Whole
     query: Whole

@@ -13,10 +13,11 @@ from heron_core.records import replace
 from heron_core.topology import TopologySpec
 
 BAND_ABOVE = 1.15
-"""Lower bound of growth relative to the target: with the share below, loads that vary by a sixth
-around a mean change nothing."""
+"""Lower bound of growth relative to the target: together with the share below, loads within a sixth
+of a mean change nothing.
+"""
 BAND_BELOW = 0.8
-"""What is left after some instances are taken away is to be below this share of the target."""
+"""After a reduction, the remaining utilisation has to be below this share of the target."""
 
 
 class Assessment(Struct, frozen=True, kw_only=True):
@@ -34,9 +35,9 @@ class Assessment(Struct, frozen=True, kw_only=True):
     input_per_sec: float
     """Input tuples per second without back-pressure."""
     rate: float | None
-    """What one of its instances can process in a second of work."""
+    """Capacity of one instance in a second of work."""
     cpu: float | None = None
-    """Cores that one of its instances uses while it works; None if that is not known."""
+    """Cores used by a working instance; None if unknown."""
     because: str = ""
     """Reason of a change, or of no change despite an overload."""
 
@@ -102,7 +103,7 @@ def _grown(bolt: Assessment, needs: int, demand: Demand, options: AutoscaleOptio
 
 
 class Threshold:
-    """SEEP's policy: one instance more for a bolt that was too busy in several looks in a row."""
+    """SEEP's policy: one more instance for a bolt above the target in several reports in a row."""
 
     def __init__(self) -> None:
         self._reports: dict[str, int] = {}

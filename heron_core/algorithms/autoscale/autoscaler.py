@@ -2,12 +2,12 @@
 
     OBSERVING --a decision--> MOVING --moved()--> COOLING --time--> OBSERVING
 
-Two changes never overlap: while one is under way nothing is decided, and after it nothing for the
-cool-down, which doubles with each change in a row that failed. Instances are added by the rates of
-one window; they are taken away only if none was needed during the longer `shrink_window_secs`.
-A bolt that got more instances and can process no more is not given others for a while: its
-machines, or what it waits for, are the limit. On one machine a bolt gets as many as there are idle
-cores for (cores.py).
+Two changes never overlap: during a change, and during the cool-down after it, the autoscaler
+decides nothing. The cool-down doubles with each failed change in a row. The rates of one window
+decide on more instances; fewer instances require that the longer `shrink_window_secs` never needed
+them. A bolt whose capacity did not grow with more instances is left alone for a while: its
+machines, or an external service, are the limit. On one machine the idle cores limit a bolt's growth
+(cores.py).
 """
 
 from collections import deque
@@ -24,14 +24,15 @@ from heron_core.records import replace
 from heron_core.topology import TopologySpec
 
 COOLDOWN_SECS_MAX = 3600.0
-"""Longest cool-down after failures, for an operator who has fixed the cause."""
+"""Longest cool-down after failures, short enough for a cause that was fixed meanwhile."""
 GAINED_MIN = 0.2
 """Share of the predicted gain that added instances must bring; less counts as no help."""
 SHRINK_SETTLED = 1.25
-"""While the needs at the beginning of the longer window were so many times those of now, the load
-still falls: one change at its end is better than several on the way."""
+"""Ratio of the needs at the start of the longer window to the present needs that shows a falling
+load: one change at the end of the fall is better than several during the fall.
+"""
 DEFERRED_COOLDOWNS = 10
-"""For so many cool-downs a bolt that more instances do not help gets none."""
+"""Number of cool-downs without growth for a bolt that did not benefit from more instances."""
 
 
 class AutoscalerPhase(Enum):
@@ -107,7 +108,7 @@ class Autoscaler:
         self._diagnoses: dict[str, str] = {}
         """bolt -> last reported objection to scaling"""
         self.assessments: tuple[Assessment, ...] = ()
-        """Those of the last look that had a full window."""
+        """Assessments of the last complete window."""
 
     @property
     def cool_until(self) -> float:
@@ -134,7 +135,7 @@ class Autoscaler:
         )
 
     def moved(self, reason: str, now: float) -> None:
-        """The change is over; `reason`: why it failed, empty if it did not."""
+        """End the change; `reason`: cause of a failure, empty after success."""
         self._enter(AutoscalerPhase.COOLING)
         self._window.clear()
         self._threshold.clear()
@@ -155,7 +156,7 @@ class Autoscaler:
     def _assess(
         self, loads: Mapping[str, Load], readings: Readings, now: float
     ) -> tuple[Assessment, ...]:
-        """All bolts, with what was learnt of them; and their needs are kept."""
+        """Assess all bolts, corrected by earlier observations, and keep the needs."""
         by_rates = assess(self._topology, loads, readings, self._options)
         assessments = by_rates
         if self._options.policy is Policy.THRESHOLD:

@@ -12,20 +12,19 @@ from heron_core.algorithms.autoscale.sizing import Demand, unthrottled
 from heron_core.topology import ComponentSpec, GroupingKind, InputSpec, TopologySpec
 
 PASSES_MAX = 50
-"""Through a graph with circles; one without needs as many as its longest path."""
+"""Iterations through a graph with cycles; an acyclic graph needs the length of its longest path."""
 SETTLED = 1e-3
 """Relative change below which rates count as converged."""
 RATE_MAX = 1e15
-"""A circle that multiplies its tuples has no rate; it is limited only so that numbers stay ones."""
+"""Limit of a rate: a cycle that multiplies its tuples has no rate, and numbers must stay finite."""
 ALL_KEYS_SHARE = 0.98
-"""Of a component's input: keys that have as much are all of them; the rest is chance."""
+"""Share of a component's input: keys with a larger sum count as all keys; the rest is chance."""
 PARTIAL_CHOICES = 2
 """Instances that share a key where streams are grouped by partial key."""
 
 
 def offered(load: Load) -> dict[str, float]:
-    """stream -> what a spout would emit if it were let, in tuples per second; not more than it can
-    at full speed."""
+    """stream -> output of an unthrottled spout, in tuples per second, at most its full speed."""
     factor = unthrottled(1.0, load.throttled)
     total = sum(load.emitted_per_sec.values())
     if load.emit_rate is not None and total > 0:
@@ -110,7 +109,7 @@ def _demand(
 
 
 def _known_keys(bolt: ComponentSpec, hottest: tuple[HotKey, ...]) -> int | None:
-    """How many instances have a key of their own, if the hottest keys are all that there are."""
+    """Number of instances with a key, if the hottest keys are all keys."""
     kinds = {entry.grouping.kind for entry in bolt.inputs}
     if sum(each.share for each in hottest) < ALL_KEYS_SHARE or kinds != {GroupingKind.FIELDS}:
         return None

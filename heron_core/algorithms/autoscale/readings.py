@@ -19,7 +19,7 @@ PENDING_FULL = 0.9
 
 
 class InstanceReading(Struct, frozen=True, kw_only=True):
-    """One instance's counters since its start."""
+    """Counters of one instance since its start."""
 
     component: str
     incarnation: int
@@ -30,9 +30,9 @@ class InstanceReading(Struct, frozen=True, kw_only=True):
     busy_secs: float
     paused_secs: float = 0.0
     is_full: bool = False
-    """A spout that may emit no more before something is acked."""
+    """The limit of pending tuples blocks the spout until an ack."""
     cpu_cores: float = 0.0
-    """CPU that its process uses at the moment, 0 where that is not known."""
+    """CPU cores that the process uses at the moment, 0 if unknown."""
     core_waited_secs: float = 0.0
     """Of `busy_secs`: it could have run, and had no core."""
 
@@ -50,14 +50,15 @@ class Readings(Struct, frozen=True, kw_only=True):
 
     tasks: Mapping[int, InstanceReading]
     unsteady: str = ""
-    """Why the numbers of this moment say nothing; empty if they do."""
+    """Reason to ignore the numbers of the moment; empty for valid numbers."""
     hot_keys: Mapping[str, tuple[HotKey, ...]] = field(default_factory=dict)
-    """component -> its most frequent keys, for those that have any; the first is the hottest."""
+    """component -> its most frequent keys, hottest first, for components with keys."""
     fixed_state: frozenset[str] = frozenset()
     """Components whose state belongs to their instances, and cannot be divided."""
     idle_secs: float | None = None
-    """How long a core of the machine was idle so far, the mean of them; None where instances have
-    several machines, or nobody knows."""
+    """Mean idle time of the machine's cores so far, in seconds; None on several machines, or if
+    unknown.
+    """
     cores: int | None = None
     """How many the machine has; None as `idle_secs`."""
 
@@ -78,10 +79,11 @@ class Load(Struct, frozen=True, kw_only=True):
     shares: tuple[float, ...]
     """Of the component's input, by instance."""
     throttled: float
-    """Share of its time that a spout was not let emit: the most of its instances."""
+    """Throttled share of a spout's time: the maximum of its instances."""
     cpu: float | None = None
-    """Cores that one of its instances uses while it works, and does not wait for a core: 1 for
-    calculations, next to nothing for calls that wait for a server. None if that is not known."""
+    """Cores used by an instance while working and not waiting for a core: 1 for calculations, near
+    0 for calls that wait for a server. None if unknown.
+    """
 
 
 class ReadingsWindow:
@@ -116,12 +118,12 @@ class ReadingsWindow:
         return _loads(list(self._readings))
 
     def newest(self) -> dict[str, Load]:
-        """The same between the last two readings."""
+        """component -> its load between the last two readings."""
         return _loads(list(self._readings)[-2:])
 
     @property
     def idle_share(self) -> float | None:
-        """Of the time of all cores of the machine; None if that is not known."""
+        """Idle share of the time of the machine's cores; None if unknown."""
         (began, first), (ended, last) = self._readings[0], self._readings[-1]
         if first.idle_secs is None or last.idle_secs is None or ended <= began:
             return None
@@ -133,7 +135,7 @@ class ReadingsWindow:
 
 
 def _goes_on(before: Readings, after: Readings) -> bool:
-    """Whether both are of the same processes."""
+    """Whether both readings have equal processes."""
     return before.tasks.keys() == after.tasks.keys() and all(
         each.incarnation == after.tasks[task].incarnation
         and each.executed <= after.tasks[task].executed
@@ -172,7 +174,7 @@ def _full_share(readings: list[tuple[float, Readings]], task: int) -> float:
 
 
 def _cpu_secs(readings: list[tuple[float, Readings]], ids: Iterable[int]) -> float:
-    """What these tasks have used between the readings."""
+    """CPU-seconds used by `ids` between the readings."""
     return sum(
         (after - before) * readings_after.tasks[task].cpu_cores
         for (before, _), (after, readings_after) in pairwise(readings)
@@ -206,8 +208,9 @@ def _load(
 
 
 def readings_of(stats: TopologyStats, pending_max: Mapping[str, int]) -> Readings:
-    """The readings in a topology's numbers, with all instances; `pending_max`: spout -> what each
-    of its instances may have pending, where that is limited."""
+    """Readings from a topology's statistics, with all instances; `pending_max`: spout -> limit of
+    pending tuples per instance, for limited spouts.
+    """
     rows = stats.instances or ()
     paused = {task: each.paused_secs for task, each in stats.paused.items()}
     return Readings(
@@ -219,7 +222,7 @@ def readings_of(stats: TopologyStats, pending_max: Mapping[str, int]) -> Reading
 
 
 def hot_keys(stats: TopologyStats) -> dict[str, tuple[HotKey, ...]]:
-    """component -> its most frequent keys, of those that know any."""
+    """component -> its most frequent keys, for components with keys."""
     return {
         name: tuple(HotKey(key=key.key, share=key.share) for key in each.hot_keys)
         for name, each in stats.components.items()

@@ -1,8 +1,8 @@
 """WindowOperator: events in, results of windows by key out, as watermark and clock go on.
 
-What is kept, and until when: one accumulator for each key and slice (or window), from its first
-event until the watermark passes the window's end and the allowed lateness; at most WINDOWS_MAX
-windows of keys. With an aggregate that adds up, an event costs nothing once it is added.
+Contents: one accumulator for each key and slice (or window), from its first event until the
+watermark passes the window's end and the allowed lateness; at most WINDOWS_MAX windows of keys.
+With an aggregate that adds up, an event costs nothing once it is added.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -149,7 +149,7 @@ class WindowOperator(SavedByKey):
     def _merge(
         self, key: Hashable, state: KeyState, joined: list[TimeWindow], window: TimeWindow
     ) -> None:
-        """One session in place of several or none."""
+        """Merge several sessions, or none, into one."""
         panes = [self._close(key, state, each) for each in joined]
         parts = [state.cells.pop(each) for each in joined if each in state.cells]
         merged = self._open(key, state, window)
@@ -186,8 +186,9 @@ class WindowOperator(SavedByKey):
     # --- time ---------------------------------------------------------------------------------
 
     def advance_watermark(self, watermark_ms: int) -> list[Output]:
-        """No event below `watermark_ms` is expected any more, says a generator of this process or
-        a watermark that came with the data; a lower one is ignored."""
+        """Advance the watermark: no event below `watermark_ms` is expected, according to a local
+        generator or a received watermark. A lower value is ignored.
+        """
         outputs: list[Output] = []
         if watermark_ms <= self.watermark_ms:
             return outputs
@@ -219,8 +220,9 @@ class WindowOperator(SavedByKey):
         return self.advance_watermark(END_OF_TIME)
 
     def show_open(self) -> list[Output]:
-        """The sources have finished, but may send again what has failed: the open windows are shown
-        and dropped, and a replay opens them again."""
+        """Fire and drop the open windows: the sources have finished, but may replay failed events,
+        which open the windows again.
+        """
         outputs: list[Output] = []
         self._show_until(END_OF_TIME, outputs)
         return outputs
@@ -241,8 +243,9 @@ class WindowOperator(SavedByKey):
         return [each for state in self._keys.values() for each in state.cells.values()]
 
     def drop_cells(self, is_dropped: Callable[[Any], bool]) -> list[Any]:
-        """Drop accumulators, whose events are to come again; returns them. The watermark stays, so
-        that no window is shown again for the events of later ones."""
+        """Drop accumulators whose events will be replayed; returns the accumulators. The watermark
+        stays, so events of later windows fire no window again.
+        """
         dropped: list[Any] = []
         for key, state in list(self._keys.items()):
             cells = [each for each, accumulator in state.cells.items() if is_dropped(accumulator)]
@@ -257,8 +260,8 @@ class WindowOperator(SavedByKey):
         for pane in list(state.panes.values()):
             if not self._cells_of(state, pane.window):
                 pane.unseen = 0
-                # A session stays: without it its first events would be late. So does a window that
-                # was shown, whose number of firings counts on.
+                # A session stays: without it its first events would be late. A window that has
+                # fired stays too, because its number of firings continues.
                 if not (pane.firings or self._assigner.merges):
                     self._close(key, state, pane.window)
         self._forget_empty(key, state)

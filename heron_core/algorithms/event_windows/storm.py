@@ -1,26 +1,26 @@
 """Storm's WindowManager: windows of a number of tuples or of milliseconds, in the order of arrival.
 
-Its windows of time are open at their beginning: (end - length, end], where those of operator.py
-are [start, end). The first end is the earliest timestamp rounded up to the slide; after a window
-without tuples the next end is found in the same way. A window ends as soon as the watermark is
-above its end: tuples at the watermark itself are not late, and belong to it. A tuple expires with
-the first window that begins behind it: that is when Storm acks it.
+Time windows are open at the start: (end - length, end], while windows of operator.py are [start,
+end). The first end is the earliest timestamp rounded up to the slide; after a window without tuples
+the next end is computed in the same way. A window ends as soon as the watermark is above its end:
+tuples at the watermark itself are not late, and belong to the window. A tuple expires with the
+first window that starts after the tuple: Storm acks at the expiry.
 
 By event time windows of a number of tuples are of tuples in the order of their timestamps, equal
 ones in the order of their arrival.
 
-By processing time a tuple's timestamp is that of its arrival, and windows end at whole slides since
-1970, as all others here do: `advance` shows each window that has ended, however late it comes, with
-exactly the tuples of its time. A tuple that arrives after its window was shown, within the same
-millisecond or because the clock was put back, belongs to the next one. (Storm's ends are when its
-timer gets its turn; it corrects the length by how late that was.)
+By processing time a tuple's timestamp is its arrival, and windows end at whole slides since 1970,
+as in all other windows here: `advance` fires each ended window, however late the call, with exactly
+the tuples of its time. A tuple that arrives after its window fired, within the same millisecond or
+because the clock was set back, belongs to the next window. (In Storm a window ends at its timer's
+turn, and its length is corrected by the delay.)
 
-Three rules are not Storm's, which loses tuples by its own. It stops looking through its queue at a
-tuple that is ahead of the window by more than the lag, so that with two streams of different pace
-what stands behind is left out. It ends a window when the watermark reaches its end, so that a tuple
-of this very millisecond that comes then is in no window, and not late either. It counts tuples in
-the order of their arrival, and ends windows by the highest timestamp of those, so that of tuples
-out of order, or with equal timestamps, some are in two windows and others in none.
+Three rules differ from Storm's, which lose tuples. Storm stops the scan of its queue at a tuple
+ahead of the window by more than the lag, so with two streams of different pace later tuples in the
+queue are left out. Storm ends a window when the watermark reaches its end, so a later tuple of the
+same millisecond is in no window, and not late either. Storm counts tuples in order of arrival, and
+ends windows by their highest timestamp, so out of order or with equal timestamps some tuples are in
+two windows and others in none.
 """
 
 from collections import deque
@@ -161,7 +161,7 @@ class StormWindows:
         return steps
 
     def _missing(self) -> int:
-        """How many tuples the window lacks that a number of them is to end next."""
+        """Number of tuples missing for the next window by count."""
         if not self._slide.is_count:
             return 0
         since = self._since_window
@@ -286,7 +286,7 @@ class StormWindows:
         return -((offset_ms - timestamp_ms) // slide_ms) * slide_ms + offset_ms
 
     def _end_counts(self, watermark_ms: int, steps: list[Step]) -> None:
-        """By event time: a window with each `slide` tuples up to the watermark that none had."""
+        """By event time: a window for each `slide` unseen tuples up to the watermark."""
         self._sort()
         first = sum(each.is_seen for each in self._queue)
         self._queue, fresh = self._queue[:first], self._queue[first:]
@@ -309,9 +309,10 @@ class StormWindows:
         missing: int = 0,
         due: list[_Queued] | None = None,
     ) -> bool:
-        """End a window; whether the window is non-empty. Empty windows are not emitted.
-        `missing`: number of its tuples that have not arrived; `due`: tuples up to its end,
-        unless windows are by count."""
+        """End a window; returns whether the window is non-empty. Empty windows are not emitted.
+        `missing`: number of its tuples that have not arrived; `due`: tuples up to its end, unless
+        windows are by count.
+        """
         if due is None:
             due = [each for each in self._queue if each.timestamp_ms <= end_ms]
         if self._length.is_count:

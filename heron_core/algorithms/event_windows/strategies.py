@@ -1,7 +1,8 @@
 """Watermark strategies: the watermark of a source, from its events.
 
 A source is a task that sends events, or a partition of its events, if the strategy distinguishes
-partitions: each is as far as its own events, and the combined watermark as far as the slowest.
+partitions: the watermark of a source follows its own events, and the combined watermark is the
+minimum over the sources.
 """
 
 from collections.abc import Callable, Hashable
@@ -12,7 +13,7 @@ from heron_core.algorithms.event_windows.assigners import checked_ms
 
 
 class WatermarkStrategy:
-    """To be derived from: an event is what the bolt or the streamlet gets."""
+    """Base class of strategies: an event is the input of the bolt or the streamlet."""
 
     def partition(self, event: Any) -> Hashable:
         """Distinguishes the partitions of one task; None for a single partition."""
@@ -47,7 +48,9 @@ class Monotonous(BoundedDisorder):
 
 @dataclass(frozen=True)
 class ByPartition(BoundedDisorder):
-    """As BoundedDisorder, of each partition: of a Kafka topic, say, that one task reads many of."""
+    """BoundedDisorder per partition, for example for the partitions of a Kafka topic read by one
+    task.
+    """
 
     partition_of: Callable[[Any], Hashable]
 
