@@ -26,12 +26,10 @@ several; without `keyed` the next of `turns` is taken."""
 Shares = list[Callable[[], None]]
 FullPick = tuple[tuple[int, ...], Any, Iterator[Any] | None, list[Any] | None, Callable[[Any], Any]]
 """A consumer's pick among several: `turns`, or None for another selector; all buffers of each
-tuple, or None; and the selector for any tuple.
-"""
+tuple, or None; and the selector for any tuple."""
 Several = tuple[list[FullPick], int, list[int], Any, bool]
 """A pick for each consumer, the stream's index, a list of one number with the count of emits, the
-buffers by named task, and whether each emit has to name a task.
-"""
+buffers by named task, and whether each emit has to name a task."""
 
 NO_ROOT = (0, 0)
 PACKS_PLAIN: str = "packs_plain"
@@ -64,8 +62,7 @@ if not cython.compiled:
 
 class PlainKeys:
     """The buffers of a fields grouping: plain keys are hashed, in C faster than a dict look-up;
-    other keys are looked up in `keyed`.
-    """
+    other keys are looked up in `keyed`."""
 
     __slots__ = ("are_several", "buffers", "keyed", "sent")
 
@@ -122,8 +119,7 @@ def _in_c(
 ) -> Emit:  # fmt: skip
     """An emit in C: `given` are its first arguments and the stream's name; `how`: the user, the
     thread, the main thread, and four items of a spout; `numbers`: the width, the maximum of bytes
-    and the overhead; `several`: the last four items of a route of several buffers.
-    """
+    and the overhead; `several`: the last four items of a route of several buffers."""
     width, most, overhead = numbers
     index, emits, direct, wants_direct = several
     objects = (*given, picks, *how, emits, direct, None)
@@ -159,8 +155,7 @@ def bolt_emit(
     tracked: cython.bint, unnamed: str | None, user: Any, thread: NextNumber, shares: Shares,
 ) -> Emit:  # fmt: skip
     """The emit of a bolt's stream with one consumer, grouped according to `pick`. A call of the
-    function added to `shares` redirects all emits to `general`, for several threads.
-    """
+    function added to `shares` redirects all emits to `general`, for several threads."""
     main_thread = thread()
     if cython.compiled:
         how = (user, thread, main_thread, None, None, None, None)
@@ -224,8 +219,7 @@ def spout_emit(
     shares: Shares,
 ) -> Emit:  # fmt: skip
     """The emit of a spout's stream with one consumer, grouped according to `pick`; for `shares` see
-    `bolt_emit`.
-    """
+    `bolt_emit`."""
     main_thread = thread() if thread else 0
     if cython.compiled:
         how = (None, thread, main_thread, next_root, pending, done_at_once, inits)
@@ -281,8 +275,7 @@ def spout_emit(
 
 def chosen_buffers(picks: list[FullPick], tup: Any, direct: Any, task: Any) -> list[Any]:
     """The buffers of a tuple: the choice of each consumer's grouping, and the buffer of a named
-    task.
-    """
+    task."""
     named = () if task is None else (direct[task],)
     buffers: list[Any] = []
     for pick in picks:
@@ -307,8 +300,7 @@ def bolt_emit_to_several(
     tracked: cython.bint, unnamed: str | None, user: Any, thread: NextNumber, shares: Shares,
 ) -> Emit:  # fmt: skip
     """As `bolt_emit`, for a stream with several buffers per tuple, or with buffers shared by
-    streams.
-    """
+    streams."""
     route = route if user is None else as_pystorm(route)
     main_thread = thread()
     if cython.compiled:

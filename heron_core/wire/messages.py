@@ -57,8 +57,7 @@ class RegisterInstance(Registration, frozen=True, array_like=True, tag=True, kw_
     repetition."""
     born_ms: Whole = 0
     """Start of the process by its host's monotonic clock. Of two processes of a task the later
-    stays, in any order of registration: a stopped process may wake up again.
-    """
+    stays, in any order of registration: a stopped process may wake up again."""
     next_try_ms: Whole = 0
     """Pause before the next process if this one ends at once; 0 for no pause."""
 
@@ -84,8 +83,7 @@ class QuiescenceReport(Struct, frozen=True, array_like=True, tag=True):
     """Epoch of the instance's plan: the route of tuples emitted from now on."""
     is_waiting: bool = False
     """Whether only waiting tuples are left: a bolt has neither acked nor failed its tuples (an open
-    window has them), or a spout waits for outcomes, and is not idle because of the wait.
-    """
+    window has them), or a spout waits for outcomes, and is not idle because of the wait."""
     may_fail: bool = False
     """Whether a bolt can fail its held tuples at any time, as windows can."""
     paused: bool = False
@@ -114,8 +112,7 @@ class TraceReport(Struct, frozen=True, array_like=True, tag=True):
 
 class SampleTuples(Struct, frozen=True, array_like=True, tag=True):
     """From the master, on to the instances of `tasks`: report the next `count` tuples sent on a
-    stream within `secs` seconds.
-    """
+    stream within `secs` seconds."""
 
     sample: Whole
     tasks: tuple[Whole, ...]
@@ -166,8 +163,7 @@ class InstanceReplaced(Struct, frozen=True, array_like=True, tag=True):
 
 class TriggerCheckpoint(Struct, frozen=True, array_like=True, tag=True):
     """From the master, on to the spouts: save your state, and send a barrier after your last tuple.
-    For processes of the plan of this epoch.
-    """
+    For processes of the plan of this epoch."""
 
     checkpoint: Whole
     epoch: Whole
@@ -178,8 +174,7 @@ class TriggerCheckpoint(Struct, frozen=True, array_like=True, tag=True):
 class OvertakeInput(Struct, frozen=True, array_like=True, tag=True):
     """From a stream manager: the barrier of a checkpoint has waited too long behind the input of
     the task. The barrier was delivered after all previous input, and is to be taken at once; the
-    unprocessed previous input is saved with the state. For processes of the plan of this epoch.
-    """
+    unprocessed previous input is saved with the state. For processes of the plan of this epoch."""
 
     checkpoint: Whole
     epoch: Whole
@@ -244,8 +239,7 @@ class FailsDeferred(Struct, frozen=True, array_like=True, tag=True):
 
 class TuplesAbandoned(Struct, frozen=True, array_like=True, tag="GivenUp"):
     """A bolt's process has abandoned tuples or calls, or counted others, within this checkpoint:
-    sent before CheckpointStored.
-    """
+    sent before CheckpointStored."""
 
     task: Whole
     checkpoint: Whole
@@ -273,8 +267,7 @@ class CheckpointCompleted(Struct, frozen=True, array_like=True, tag=True):
     epoch: Whole
     abandoning: tuple[str, ...] = ()
     """Bolts that have abandoned tuples covered by the checkpoint: an upstream spout gets no ack for
-    its tuples of this checkpoint.
-    """
+    its tuples of this checkpoint."""
 
 
 class Restored(Struct, frozen=True, array_like=True, tag=True):
@@ -365,8 +358,7 @@ class RegisterStreamManager(Registration, frozen=True, array_like=True, tag=True
 
 class RegistrationRejected(Struct, frozen=True, array_like=True, tag=True):
     """The master rejects the stream manager, with the reason (naming the present stream
-    manager).
-    """
+    manager)."""
 
     reason: str
 
