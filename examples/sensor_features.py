@@ -3,9 +3,9 @@
     pip install 'heronpy-topologies[tables]' polars
     heronpy run examples/sensor_features.py
 
-The spout emits frames of polars, a bolt makes frames of polars of what it gets, and windows by
-event time aggregate them; between them they are batches of Arrow, which polars reads without
-copying. Config: `sensor.readings`, how many there are.
+The spout emits frames of polars, a bolt turns its input into new frames of polars, and windows by
+event time aggregate the frames. Between the components travel batches of Arrow, which polars reads
+without copying. Config: `sensor.readings`, the number of readings.
 """
 
 import polars as pl
@@ -20,8 +20,9 @@ ROWS = 1_000
 
 
 class Readings(Spout):
-    """One sensor after the other reads a temperature, which rises by a tenth of a degree a minute;
-    each hundredth reading is broken."""
+    """Sensors take turns to read a temperature, which rises by a tenth of a degree a minute; each
+    hundredth reading is broken.
+    """
 
     outputs = {"sensor": "string", "time_ms": "bigint", "celsius": "double"}
 
@@ -45,7 +46,9 @@ class Readings(Spout):
 
 
 class Clean(BatchBolt):
-    """Without the broken ones: in degrees Fahrenheit, and how far from comfortable it is."""
+    """Drops broken readings; adds degrees Fahrenheit, and the distance from a comfortable
+    temperature.
+    """
 
     outputs = {
         "sensor": "string",
@@ -83,7 +86,7 @@ class Features(BatchWindowBolt):
 
 
 class Show(Bolt):
-    """Takes tuples: it does not notice that they come as batches."""
+    """Takes tuples, although the rows travel as batches."""
 
     auto_ack = True
 

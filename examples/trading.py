@@ -5,10 +5,10 @@
     orders ─┬─ by account ── ledger ─── trades      the folder trading/trades
             └─ by symbol ─── volumes ── report      the folder trading/report
 
-Kill whatever you like while it runs (`kill -9`): the topology goes back to its last checkpoint, the
-orders of since then are made again, and the lines in the folder `trading` are the same at the end.
-The source keeps its position in its state; cash and shares of an account are keyed state; volumes
-are those of a minute of event time; and the sinks work in two phases: they show a line when its
+Kill any process while the example runs (`kill -9`): the topology is restored from its last
+checkpoint, later orders are made again, and the lines in the folder `trading` are the same at the
+end. The source keeps its position in its state; cash and shares of an account are keyed state;
+volumes are per minute of event time; and the sinks work in two phases: a line is shown when its
 checkpoint is complete. Config: `trading.orders` the number of orders, `trading.seed` another input,
 `trading.secs` the pause between two orders, `trading.folder` another folder.
 """
@@ -33,13 +33,13 @@ CASH = 10_000
 """What each account begins with."""
 ACCOUNTS = [f"account{number}" for number in range(20)]
 PRICES = {"ACME": 40, "HERO": 15, "TOPO": 95}
-"""Symbol -> the price about which it moves."""
+"""Symbol -> mean price."""
 
 
 def order(number, seed):
     """(number, account, symbol, quantity, price, milliseconds); a sale has a negative quantity.
 
-    It depends on its number alone, so it can be made again.
+    An order depends on its number alone, and so can be made again.
     """
     rng = Random(f"{seed} {number}")
     symbol = rng.choice(list(PRICES))
@@ -50,7 +50,7 @@ def order(number, seed):
 
 
 class Orders(Spout, StatefulComponent):
-    """One instance makes all of them: those of an account are to come in order."""
+    """A single instance makes all orders, to keep the orders of an account in sequence."""
 
     outputs = ["number", "account", "symbol", "quantity", "price", "time_ms"]
 

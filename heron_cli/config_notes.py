@@ -14,11 +14,11 @@ from heron_core.topology import ComponentSpec, Config, TopologySpec
 def config_notes(
     loaded: TopologySpec, topology: TopologySpec, options: Mapping[str, Any], is_query: bool = False
 ) -> Iterator[str]:
-    """One line for keys without effect here, one for unknown keys, one for each reason of any
-    other ineffective key; one for each key of `options` (-o) readable only by components' code,
-    or overriding components; one for each changed parallelism.
+    """One line for keys without effect here, one for unknown keys, one per reason for further
+    ineffective keys. One line for each key of `options` (-o) readable only by components' code, or
+    overriding components; one for each changed parallelism.
 
-    `loaded`: the topology as in its file, `topology`: as it will run.
+    `loaded`: the topology of the file; `topology`: the topology to be run.
     """
     layers = [topology.config, *(component.config for component in loaded.components)]
     given = list(dict.fromkeys(key for layer in layers for key in layer))
@@ -64,7 +64,7 @@ def _says_the_query(idle: Idle, is_query: bool) -> bool:
 
 
 def _overruled_notes(loaded: TopologySpec, topology: TopologySpec) -> Iterator[str]:
-    """-o overrides the components' own values: one note per key, naming the components."""
+    """-o overrides the components' own values: one note per key, with the components' names."""
     for key in topology.overrides:
         owners = [each.name for each in loaded.components if _differs(each, topology, key)]
         if owners:

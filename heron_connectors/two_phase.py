@@ -1,15 +1,15 @@
-"""Sinks whose output is exact: what they write counts when its checkpoint is complete.
+"""Sinks with exact output: the rows of a checkpoint become visible when the checkpoint is complete.
 
 Under EFFECTIVELY_ONCE (docs/CHECKPOINTS.md, "From source to sink"):
 
-    tuples ──► begin, write, write, …        nothing of it can be seen
-    barrier ─► pre_commit                    durable; what commit needs is a part of the state
-    complete ► commit                        it can be seen; repeated until it succeeds
-    restore ─► commit again                  what the restored state has prepared
-               abort_others                  whatever else was left
+    tuples ──► begin, write, write, …        rows stay invisible
+    barrier ─► pre_commit                    durable; the input of commit becomes part of the state
+    complete ► commit                        rows become visible; repeated until success
+    restore ─► commit again                  prepared transactions of the restored state
+               abort_others                  remaining transactions
 
-In the other modes a transaction is committed every so many tuples, and these are acked then. With
-`--engine spark` a transaction is a batch: a repeated one has the same tuples and the same id.
+In the other modes a transaction is committed after a number of tuples, which are acked then. With
+`--engine spark` a transaction is a batch: a repeated batch has equal tuples and an equal id.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,9 +55,9 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
             def commit(self, prepared, transaction_id): ...   # unless that id is committed already
             def abort(self, transaction): ...
 
-    `heronpy_compat.testing.check_two_phase_sink` tries whether one is right. A class that overrides
-    init_state, initialize, process, pre_save, post_save, pre_restore, on_finish or close calls
-    those of this class, too.
+    `heronpy_compat.testing.check_two_phase_sink` checks a subclass. An override of init_state,
+    initialize, process, pre_save, post_save, pre_restore, on_finish or close must also call the
+    method of this class.
     """
 
     outputs: Sequence[Any] = []
@@ -101,8 +101,9 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         """A transaction that was not prepared will never be committed."""
 
     def abort_others(self, prepared: Sequence[Any]) -> None:
-        """Remove what previous lives of this instance have left, except what is `prepared` for a
-        commit. Called once, before the first `begin`."""
+        """Remove leftovers of previous lives of the instance, except for `prepared` commits. Called
+        once, before the first `begin`.
+        """
 
     def check_target(self) -> None:
         """ComponentError, in one line with a remedy, if the target is not writable. Called once,
@@ -163,8 +164,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         return types
 
     def leave(self, why: str) -> NoReturn:
-        """End this process: it is started again, and the topology is restored to where nothing is
-        lost."""
+        """End the process; the restart restores the topology to a point without loss."""
         text = f"{self._name}: {why}"
         self.delegate.call_soon(partial(self.delegate.leave, text))
         raise ComponentError(text)
@@ -267,8 +267,9 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
             raise ComponentError(problem)
 
     def close(self) -> None:
-        """Commit what may be committed, abort the rest; ComponentError if a commit fails, so that a
-        run that is stopped does not end as if all was there."""
+        """Commit as far as permitted, abort the rest; ComponentError for a failed commit, so that a
+        stopped run does not end as complete.
+        """
         if self._is_closed:
             return
         self._is_closed = True
@@ -290,8 +291,9 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         self._batch_number = batch_id
 
     def end_batch(self) -> None:
-        """Commit them under the batch's number, unless it is committed; ComponentError if that
-        fails: then the batch comes again."""
+        """Commit under the batch's number, unless already committed; ComponentError on failure,
+        after which the batch is repeated.
+        """
         if not self._is_begun:
             return
         assert self._batch_number is not None, "end_batch without begin_batch"
@@ -391,7 +393,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
     # --- modes without checkpoints ----------------------------------------------------------------
 
     def _roll(self, window: int) -> None:
-        """A timer is over: commit, if what it was set for still waits."""
+        """Handle a timer: commit, if its transaction is still open."""
         if window == self._window and not self._is_closed:
             self._commit_all()
 
@@ -424,11 +426,11 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
 
 
 class WriteAheadSink(TwoPhaseSink):
-    """A two-phase sink for a target that cannot prepare: the rows of a transaction are a part of
-    the checkpoint, and are written when that is complete.
+    """A two-phase sink for a target that cannot prepare: the rows of a transaction are part of the
+    checkpoint, and are written after its completion.
 
-    A class of it defines `commit(rows, transaction_id)`, which writes the rows and notes the id at
-    once, and does nothing if the id was noted before: a writer's numbers only rise.
+    A subclass defines `commit(rows, transaction_id)`, which writes the rows and the id atomically,
+    and skips a known id: the numbers of a writer only rise.
     """
 
     rows_max = 1_000_000
@@ -440,7 +442,8 @@ class WriteAheadSink(TwoPhaseSink):
 
     def checked_row(self, tup: "Tuple") -> Any:
         """The row; ValueError for a row that the target would reject in `commit`, where it would
-        block all others."""
+        block all others.
+        """
         return self.row_of(tup)
 
     def begin(self) -> list[Any]:

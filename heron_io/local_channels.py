@@ -1,8 +1,8 @@
 """An instance's ends: a channel for data, of the main thread, and one for control.
 
-Both are connected by one thread, the control thread, which hears of the end of a connection also
-while the main thread runs user code: a new stream manager has the connection for data before it
-hears of the instance by the one for control.
+The control thread connects both channels, and sees the end of a connection even while the main
+thread runs user code. A new stream manager has the data connection before the control connection
+announces the instance.
 """
 
 import logging
@@ -27,13 +27,13 @@ log = logging.getLogger("heron_instance")
 UNSENT_MAX = 16
 """Messages of data that wait for a new stream manager before the main thread waits as well."""
 UNSENT_CONTROL_MAX = 1024
-"""Messages of control that wait; what is more is dropped, counted and logged."""
+"""Maximum of waiting control messages; further messages are dropped, counted and logged."""
 RECONNECT_SECS, RECONNECT_MAX_SECS = 0.02, 0.2
 """Between two attempts to connect."""
 
 
 class _Channel:
-    """What both have: a name, and one connection after the other."""
+    """Base of both channels: a name, and a series of connections."""
 
     def __init__(self, path: str, name: ConnectionName) -> None:
         self._path = path
@@ -52,7 +52,7 @@ class _Channel:
         return connection.descriptor if connection.is_up else -1
 
     def _deliver(self, linger_secs: float) -> None:
-        """Send what waits, to a new stream manager if need be; what is left then is logged."""
+        """Send waiting messages, if necessary to a new stream manager; log the undelivered rest."""
         until = time.monotonic() + linger_secs
         while (connection := self._connection).unsent and (left := until - time.monotonic()) > 0:
             try:
@@ -67,13 +67,13 @@ class _Channel:
             log.warning("%d messages were not sent", len(connection.unsent))
 
     def _follow(self, renewed: LocalConnection) -> None:
-        """Take another connection, by which all that waits is sent."""
+        """Switch to another connection, which sends all waiting messages."""
         renewed.unsent.extendleft(reversed(self._connection.unsent))
         self._connection.close()
         self._connection = renewed
 
     def close(self, linger_secs: float = 0.0) -> None:
-        """Close it; what waits has so long to leave."""
+        """Close the connection; waiting messages have `linger_secs` to leave."""
         self._deliver(linger_secs)
         self._connection.close()
 
@@ -123,7 +123,7 @@ class DataChannel(_Channel):
                     self._was_renewed.wait()
 
     def _take_renewed(self) -> None:
-        """Go on by the next connection, behind what has arrived by this one."""
+        """Switch to the next connection, after everything received over the present one."""
         self._was_renewed.clear()
         try:
             while True:
@@ -139,7 +139,7 @@ class DataChannel(_Channel):
             self._was_renewed.set()
 
     def receive(self) -> Frames | None:
-        """The next message; None if there is none."""
+        """The next message, or None."""
         received = self._received
         while not received:
             try:
@@ -173,10 +173,10 @@ class ControlChannel(_Channel):
         self.connections = int(self._connection.is_up)
         """How many there have been."""
         self.dropped = 0
-        """Messages that found UNSENT_CONTROL_MAX in front of them."""
+        """Messages dropped for a full queue of UNSENT_CONTROL_MAX."""
 
     def renew(self) -> bool:
-        """When its connection has ended: make another one."""
+        """Reconnect after the end of the connection."""
         renewed = self._connected()
         if renewed is None:
             return False
@@ -185,7 +185,7 @@ class ControlChannel(_Channel):
         return True
 
     def send(self, data: bytes) -> None:
-        """Send a message, or keep it until a stream manager takes it."""
+        """Send a message, or keep it for the next stream manager."""
         if len(self._connection.unsent) >= UNSENT_CONTROL_MAX:
             self.dropped += 1
             if self.dropped == 1:
@@ -209,7 +209,7 @@ class ControlChannel(_Channel):
         return self._connection.is_up and bool(self._connection.unsent)
 
     def receive(self) -> list[bytes]:
-        """The messages that are there."""
+        """The messages received."""
         try:
             return [frames[0] for frames in self._connection.receive()]
         except LocalConnectionEnded:
@@ -250,7 +250,9 @@ class ChannelKeeper:
         return not self._data_ended and self._control.descriptor >= 0
 
     def _connect(self, now: float) -> bool:
-        """First the data's: with the other one the stream manager hears of this process."""
+        """Connect the data channel first: the control connection announces the process to the
+        stream manager.
+        """
         before, is_announced = self._control.connections, False
         if self._data_ended and self._data.renew():
             self._data_ended = False
@@ -266,7 +268,7 @@ class ChannelKeeper:
         return is_announced
 
     def register(self) -> None:
-        """Before a poll: let it poll what is connected, of the data's connection its end alone."""
+        """Before a poll: register the connected channels, the data channel for its end alone."""
         wanted: dict[int, int] = {}
         if not self._data_ended:
             wanted[self._data.watched] = 0

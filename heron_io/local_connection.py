@@ -15,9 +15,10 @@ from heron_core.wire.frames import Frames, size_of
 from heron_core.wire.local_stream import ConnectionName, MessageReader, encoded
 
 BUFFER_BYTES = 1024 * 1024
-"""What is asked of the kernel for each direction of a connection: it grants as much as any
-process may have (net.core.wmem_max, 208 KiB of most machines, twice). An instance that has filled
-it waits for its stream manager."""
+"""Requested kernel buffer for each direction of a connection: the kernel grants at most the limit
+of any process (net.core.wmem_max, 208 KiB on most machines, twice). An instance with a full buffer
+waits for its stream manager.
+"""
 SCRATCH_BYTES = 256 * 1024
 """Size of a read."""
 _PARTS_MAX = 64
@@ -31,7 +32,7 @@ _NOT_CONNECTED = -1
 
 
 class LocalConnectionEnded(HeronError):
-    """The other end is gone, or sends bytes that are not a message."""
+    """The other end is gone, or has sent malformed bytes."""
 
 
 def scratch() -> memoryview:
@@ -49,8 +50,9 @@ class LocalConnection:
         self._rest: list[bytes | memoryview] = []
         """Of the first message of `unsent`, of which the beginning has left."""
         self.unsent: deque[Frames] = deque()
-        """What the kernel has not taken, in order. The first may have left in part: without its
-        end it has no effect."""
+        """Messages not accepted by the kernel, in order. The first may have left in part: without
+        its end it has no effect.
+        """
         self.is_drained = True
         """Whether the last `receive` has drained the socket."""
         self.is_up = sock is not None
@@ -72,7 +74,7 @@ class LocalConnection:
         return self.flush()
 
     def flush(self) -> bool:
-        """Send what waits as far as the kernel takes it; whether all has left.
+        """Send waiting messages as far as the kernel accepts; returns whether all have left.
 
         LocalConnectionEnded if the other end is gone: all of `unsent` is still to be sent."""
         unsent = self.unsent
@@ -130,7 +132,7 @@ class LocalConnection:
 
     @property
     def error(self) -> str:
-        """Why the bytes received are not a message; empty if they are one."""
+        """Why the received bytes are malformed; empty for a well-formed message."""
         return self._reader.error
 
     def _ended(self, reason: str) -> LocalConnectionEnded:

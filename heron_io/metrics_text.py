@@ -1,8 +1,8 @@
 """Families of metrics as text, in Prometheus's format and in OpenMetrics.
 
-prometheus-client writes both, and looks at each character of each name for each sample; a scrape of
-a thousand instances has 25,000. Here names are known to be plain ones, and a label's text is made
-once for all samples that have it. What is rare is left to prometheus-client: native histograms.
+prometheus-client writes both formats, and checks each character of each name for each sample; a
+scrape of a thousand instances has 25,000. Here names are known to be plain, and a label's text is
+made once for all its samples. Rare kinds are left to prometheus-client: native histograms.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ Encode = Callable[[Collector], bytes]
 
 
 def encoder(accept: str) -> tuple[Callable[[Iterable[Metric]], bytes], str]:
-    """What makes the text that the Accept header prefers, and its content type."""
+    """Encoder of the text format that the Accept header prefers, and its content type."""
     encode, content_type = choose_encoder(accept)
     return partial(_encoded, encode, content_type.startswith(OPEN_METRICS)), content_type
 

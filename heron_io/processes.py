@@ -1,4 +1,4 @@
-"""Processes: fork a child that cannot outlive its parent, end children in order.
+"""Processes: fork a child that cannot outlive its parent, stop children gracefully.
 
 A child is ended in three ways, from gentle to certain: SIGTERM; the lifeline, a pipe whose other
 end only the parent holds, so a read ends with the parent, in whatever way the parent died; and on
@@ -59,7 +59,7 @@ class SupervisorLink(Struct):
     """The rest of a message for which the pipe had no room."""
 
     def heartbeat(self) -> None:
-        """Report that this process is alive; does nothing shortly after another heartbeat.
+        """Report that the process is alive; without effect shortly after another heartbeat.
 
         An unfinished message is continued first: no other byte may be in the middle of a message.
         """
@@ -72,7 +72,7 @@ class SupervisorLink(Struct):
             self._write(HEARTBEAT)
 
     def came_up(self) -> None:
-        """Report that this process does its work; does nothing after the first report."""
+        """Report that the process works; without effect after the first report."""
         if not self._is_up:
             self._is_up = True
             self._write(UP)
@@ -84,8 +84,8 @@ class SupervisorLink(Struct):
     def send(self, message: Mapping[str, Any]) -> None:
         """Send the new plan; heartbeats continue a message for which the pipe has no room now.
 
-        For a process that sends its heartbeats in the same thread. ProtocolError if the message is
-        larger than supervisors take.
+        For a process that sends its heartbeats in the same thread. ProtocolError for a message
+        above the supervisors' limit.
         """
         if self.status_pipe is not None:
             self._unsent += encode_message(message)
@@ -119,7 +119,9 @@ def start_heartbeat_thread(
     link: SupervisorLink, interval_secs: float = HEARTBEAT_THREAD_SECS
 ) -> Callable[[], None]:
     """Start a thread that sends heartbeats independently of the main thread, and ends the process
-    with its parent. Returns a function that ends the thread: the caller does both from then on."""
+    with its parent. Returns a function that stops the thread: afterwards the caller has both
+    duties.
+    """
     stopped = Waker()
 
     def run() -> None:
@@ -143,7 +145,7 @@ def start_heartbeat_thread(
 
 
 class ForkedChild(Struct, frozen=True):
-    """A forked child and our end of its lifeline: closing it tells the child that we are gone."""
+    """A forked child with our end of its lifeline: closing our end informs the child of our end."""
 
     pid: int
     lifeline: int
@@ -169,10 +171,10 @@ def fork_child(title: str, main: Callable[[int], int], *, killed_with_parent: bo
 
 
 def fork_children(wanted: Sequence[ChildToFork]) -> list[ForkedChild]:
-    """Fork several as `fork_child` does, one directly behind the other.
+    """Fork several children as `fork_child` does, in quick succession.
 
-    A page that this process writes to between two forks is shared by no two children, so everything
-    that the children need is made before the first fork, and the loop does little else than fork.
+    A page written by this process between two forks is not shared between children, so everything
+    needed by the children is made before the first fork, and the loop does little else than fork.
     """
     ours = os.getpid()
     lifelines = [os.pipe() for _ in wanted]
@@ -264,8 +266,9 @@ def _prctl() -> Callable[[int, int], int]:
 
 
 def raise_file_limit() -> None:
-    """Raise the number of files that this process may open to its hard limit: the usual 1,024 are
-    few for connections, and a stranger with so many connections would lock out all others."""
+    """Raise the limit of open files to the hard limit: the usual 1,024 are few for connections, and
+    a stranger with as many connections would lock out everyone else.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
@@ -275,7 +278,7 @@ def raise_file_limit() -> None:
 
 
 def user_name() -> str:
-    """Name of the user of this process, or the user's number if the system has no name for it."""
+    """Name of the process's user, or the user's number without a name."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -292,8 +295,9 @@ def signal_process(pid: int, number: int) -> bool:
 
 
 def started_at(pid: int) -> str | None:
-    """A word that tells this process from a later one with the same pid; None if the process is
-    gone."""
+    """A word that distinguishes the process from a later one with an equal pid; None if the process
+    is gone.
+    """
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()

@@ -1,8 +1,8 @@
 """States of a savepoint or a completed checkpoint, read entry by entry, without their topology.
 
-The state of one task at a time is opened: a state in memory is as large as in its instance, and of
-a state in RocksDB only the entries being read are in memory. Entries come in the order of tasks
-and, within a task, of key groups. No code of the topology runs (heron_core.wire.standard_pickles).
+One state at a time is open: a state in memory is as large as in its instance, and of a state in
+RocksDB only the entries being read are in memory. Entries come in the order of tasks and, within a
+task, of key groups. Code of the topology is never run (heron_core.wire.standard_pickles).
 """
 
 import os
@@ -44,15 +44,16 @@ class ShowingCodec(StateCodec):
 
 
 class StateRow(Struct, frozen=True):
-    """An entry of a state: a value or reducing state has one for a key, a list one for each
-    element, a map one for each key of the map."""
+    """An entry of a state: a value or reducing state has one entry per key, a list one per element,
+    a map one per key of the map.
+    """
 
     key: Any
     sub: Any
     """The index in a list, the key in a map; None for other states."""
     value: Any
     group: int | None
-    """The key group; None for entries of put(), which no key divides."""
+    """The key group; None for entries of put(), which are not divided by key."""
     task: int
     expires_at: float | None
     """Time of expiry in seconds since 1970; None: never."""
@@ -66,8 +67,9 @@ class StateOfCheckpoint(Struct, frozen=True):
     component: str
     state: str
     is_divided_by_key: bool = False
-    """Whether each key is at the task to which fields grouping sends the key, according to the
-    topology; False if that is not known."""
+    """Whether each key is at the task chosen by fields grouping, according to the topology; False
+    if unknown.
+    """
 
     @property
     def name(self) -> str:
@@ -86,7 +88,7 @@ class StateOfCheckpoint(Struct, frozen=True):
         return self.description.components[self.component].tasks
 
     def tasks_of(self, meant: Sequence[Any]) -> Sequence[int]:
-        """Tasks that may have one of these keys."""
+        """Tasks that may have a key among `meant`."""
         if not self.is_divided_by_key or self.state == PUT:
             return self.tasks
         return sorted({self.tasks[owner(key, len(self.tasks))] for key in meant})
@@ -119,7 +121,7 @@ class StateOfCheckpoint(Struct, frozen=True):
             raise self._unknown()
 
     def opened(self, task: int, stack: ExitStack) -> StateReader | None:
-        """The state of a task, open until the end of the stack; None if the task has none."""
+        """The state of a task, open until the end of the stack; None without a state."""
         readers = self._readers([task])
         stack.callback(readers.close)
         return next(readers, (None, 0))[0]
@@ -141,7 +143,7 @@ class StateOfCheckpoint(Struct, frozen=True):
 
     @contextmanager
     def _backend(self, task: int) -> Iterator[StateBackend | None]:
-        """The state of a task; None if the task had none."""
+        """The state of a task; None without a state."""
         saved = self.folder.load(task)
         state, _ = decode_input(saved)
         if not state:
@@ -162,9 +164,10 @@ class StateOfCheckpoint(Struct, frozen=True):
 
 
 class GroupsOfState:
-    """Reads one state by key groups, which several readers divide among them: each entry is of
-    exactly one group. A key that is not at the task to which fields grouping sends it is read with
-    the first group of its task, and so are the entries of put()."""
+    """Reads one state by key groups, to be divided among several readers: each entry has exactly
+    one group. A key at another task than fields grouping chooses is read with the first group of
+    its task, and so are the entries of put().
+    """
 
     TASKS_OPEN = 2
     """Tasks open at once. A group lies across the bound of at most two tasks if there are fewer

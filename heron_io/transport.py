@@ -23,25 +23,29 @@ LINK_BYTES_MAX of messages without an acknowledgement."""
 
 
 HANDSHAKE_MS = 5_000
-"""A client that has not shown its key by then is cut off: zmq's 30 s let a stranger hold six times
-as many connections open. A server that has not answered by then is connected to again."""
+"""Time for a client to prove its key: zmq's 30 s would let a stranger hold six times as many
+connections open. A client reconnects to a server that is silent for the same time.
+"""
 
 
 UNACKNOWLEDGED_MS = 1_500
-"""A connection whose packets the other host's kernel has not acknowledged for so long is closed and
-made again (TCP_USER_TIMEOUT, RFC 5482): TCP itself repeats a lost packet after a pause that doubles
-each time, and goes on as late after a partition or a lossy network is whole. The kernel of a
-process that stands still acknowledges for it as long as its receive buffer has room: with more
-under way that connection is closed as well, and the link sends again (stream_manager/link.py)."""
+"""A connection with packets unacknowledged by the other host's kernel for this time is closed and
+reopened (TCP_USER_TIMEOUT, RFC 5482): TCP itself repeats a lost packet after a pause that doubles
+each time, and so resumes late after a partition or packet loss. The kernel of a stopped process
+acknowledges as long as its receive buffer has room: with more data under way the connection is
+closed as well, and the link repeats the data (stream_manager/link.py).
+"""
 HEARTBEAT_MS = 1_000
 """Between two pings on a connection to another host."""
 HEARTBEAT_TIMEOUT_MS = 3_000
-"""A connection that answers no ping for so long is closed and made again: it may be open at one end
-only, and have nothing to acknowledge."""
+"""A connection without an answer to pings for this time is closed and reopened: the connection may
+be open at one end only, without anything to acknowledge.
+"""
 CONNECT_MS = 500
-"""For one attempt to connect; then the next one, whose first packet leaves at once. With the pause
-between two it is what passes at most between the end of a partition and a connection. A round trip
-across an ocean takes half of it; hosts with a longer one, by a satellite, cannot be connected."""
+"""Limit of one attempt to connect, followed at once by the next. Together with the pause between
+attempts, the limit bounds the time from the end of a partition to a connection. A round trip across
+an ocean takes half of the limit; hosts with a longer round trip, by satellite, cannot be connected.
+"""
 RECONNECT_MS, RECONNECT_MAX_MS = 50, 200
 """Between two attempts to connect."""
 
@@ -90,7 +94,7 @@ def _find_broken_connections(sock: "zmq.Socket[bytes]") -> None:
 
 
 def send_now(sock: "zmq.Socket[bytes]", frames: Frames) -> None:
-    """Send one message, whole; zmq.ZMQError, zmq.Again among them, if the socket takes none."""
+    """Send one whole message; zmq.ZMQError, including zmq.Again, if the socket refuses."""
     for frame in frames[:-1]:
         sock.send(frame, _NOBLOCK_MORE)
     sock.send(frames[-1], _NOBLOCK)

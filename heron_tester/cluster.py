@@ -1,8 +1,8 @@
 """All instances of a topology around one real stream manager, in one thread and without a wire.
 
-Messages go from an instance to the stream manager and from there to another instance, in order for
-each pair; which of those that wait is next is decided by their age or, for order="random", by the
-seed. Virtual time passes in `advance` alone (and where user code sleeps).
+Messages go from an instance to the stream manager and on to another instance, in order for each
+pair. The next message is the oldest or, for order="random", chosen by the seed. Virtual time passes
+in `advance` alone (and in sleeps of user code).
 """
 
 import heapq
@@ -54,14 +54,14 @@ _POLL_SECS = 0.02
 
 @dataclass(slots=True)
 class SenderQueue:
-    """Messages of one sender that wait, oldest first, each with its age."""
+    """Waiting messages of one sender, oldest first, each with its age."""
 
     take: Callable[[Any], None]
     waiting: deque[tuple[int, Any]] = field(default_factory=deque)
 
 
 def packed(topology: TopologySpec) -> PackingPlan:
-    """All instances in one container, with the task ids that every packing gives them."""
+    """All instances in one container, with the task ids of every packing."""
     instances: list[InstancePlan] = []
     for component in topology.components:
         for index in range(component.parallelism):
@@ -71,7 +71,7 @@ def packed(topology: TopologySpec) -> PackingPlan:
 
 
 class TesterCluster:
-    """The running topology; it implements instance.ClusterCallbacks."""
+    """The running topology; implements instance.ClusterCallbacks."""
 
     def __init__(
         self, shared: SharedContext, seed: int, random_order: bool, steps_max: int, wait_secs: float
@@ -83,7 +83,7 @@ class TesterCluster:
         self._steps_max = steps_max
         self.wait_secs = wait_secs
         self._numbers = count(1).__next__
-        # What arrives is processed in the order of its age: no message waits to be merged.
+        # Arrivals are processed in order of age: messages do not wait to be merged.
         self._options = replace(StreamManagerOptions.of(shared.topology.config), pipelined_bytes=0)
         identity = messages.RegisterStreamManager(
             container=CONTAINER, incarnation=1, address=ADDRESS, host=ADDRESS, pid=0, epoch=0
@@ -100,9 +100,9 @@ class TesterCluster:
         self._queues = [*self._outgoing.values(), *self._incoming.values()]
         self._epoch = 1
         self.checkpoints = TesterCheckpoints(set(tasks)) if self._options.checkpoints else None
-        """None in a topology that takes none."""
+        """None in a topology without checkpoints."""
         self._restored: dict[int, int] = {}
-        """task -> incarnation, of those that have the state that the newest plan begins with"""
+        """task -> incarnation of the tasks that have restored the newest plan's state"""
         self._is_restoring = False
         self.instances: dict[int, TesterInstance] = {}
         try:
@@ -143,7 +143,7 @@ class TesterCluster:
     # --- what instances do --------------------------------------------------------------------
 
     def sent(self, instance: TesterInstance, messages: list[Frames]) -> None:
-        """Messages on their way to the stream manager; what it only counts takes no step."""
+        """Queue messages for the stream manager; reports that are only counted take no step."""
         for frames in messages:
             if kind_of(frames) == FrameKind.CONSUMED:
                 self._to_manager((instance, frames))
@@ -151,7 +151,7 @@ class TesterCluster:
                 self._wait_in(self._outgoing[instance.task], (instance, frames))
 
     def reported(self, instance: TesterInstance, message: messages.FromInstance) -> None:
-        """What the master would be told; what failed in user code is among its errors already."""
+        """Handle a report to the master; failures of user code are among its errors already."""
         if isinstance(message, messages.Restored):
             self._restored[message.task] = message.incarnation
         elif isinstance(message, messages.TuplesAbandoned) and self.checkpoints is not None:
@@ -219,10 +219,9 @@ class TesterCluster:
     # --- steps --------------------------------------------------------------------------------
 
     def settle(self, patience: float | None = None) -> None:
-        """Go on until nothing is left to do at this moment; TesterError if that never comes.
+        """Continue until nothing is left at this moment; TesterError after too many steps.
 
-        `patience`: real seconds for what is done in other threads and processes, instead of the
-        limit.
+        `patience`: limit, in real seconds, for work of other threads and processes.
         """
         for step in count():
             if not (self._step() or self._fire_due() or self._hear_others(patience)):
@@ -243,7 +242,7 @@ class TesterCluster:
         ) or "calls of components"  # fmt: skip
 
     def _step(self) -> bool:
-        """Take one call or message that waits; whether there was one."""
+        """Handle one waiting call or message; returns False without one."""
         if self._calls:
             instance, function = self._calls.popleft()
             self.guarded(instance, function)
@@ -261,8 +260,9 @@ class TesterCluster:
         self.guarded(instance, partial(instance.deliver, frames))
 
     def guarded(self, instance: TesterInstance, call: Callable[[], object]) -> None:
-        """Run user code; what ends a process in production ends the instance here, and another one
-        takes its place."""
+        """Run user code; an end of the process in production ends the instance here, and starts its
+        replacement.
+        """
         if instance.is_dead:
             return
         if self._is_restoring:
@@ -281,16 +281,16 @@ class TesterCluster:
             self.replace(instance.task)
 
     def replace(self, *tasks: int) -> None:
-        """Kill instances and start others: what they remembered and held is gone."""
+        """Kill instances and start replacements, losing memory and held tuples."""
         failed = [fed for task in tasks for fed in self._replace(task)]
         if self.checkpoints is not None:
             self._restore(self.checkpoints.newest, failed)
 
     def _replace(self, task: int) -> list[Fed]:
-        """One of them; returns what of the test's tuples has failed by that."""
+        """Replace one instance; returns the test's tuples that failed thereby."""
         dead = self.instances[task]
         dead.killed()
-        # What it had sent is on the wire; what it was sent is lost with it.
+        # Sent messages are on the wire; received messages are lost with the process.
         for _, item in self._outgoing[task].waiting:
             self._to_manager(item)
         self._outgoing[task].waiting.clear()
@@ -302,7 +302,7 @@ class TesterCluster:
     # --- checkpoints --------------------------------------------------------------------------
 
     def checkpoint(self, checkpoints: TesterCheckpoints) -> bool:
-        """Have all save their state behind what is under way; whether all of them did."""
+        """Save all states after the messages under way; returns whether all instances did."""
         number = checkpoints.begin()
         self._handle(events.FromMaster(messages.TriggerCheckpoint(number, self._epoch)))
         self.settle()
@@ -338,7 +338,7 @@ class TesterCluster:
             self._send_plan(Restore(self.checkpoints.newest, restored))
 
     def call_spouts(self, names: Sequence[str]) -> list[bool]:
-        """One call of next_tuple of each instance that may emit; for each whether it did."""
+        """Call next_tuple once in each instance that may emit; returns whether each emitted."""
         emitted: list[bool] = []
         for instance in list(self.instances.values()):
             if instance.name in names and instance.driver.may_emit:
@@ -348,7 +348,7 @@ class TesterCluster:
     # --- time ---------------------------------------------------------------------------------
 
     def advance(self, secs: float) -> None:
-        """Let virtual time pass; what becomes due meanwhile happens in order, each at its time."""
+        """Let virtual time pass; due events happen in order, each at its time."""
         target = self.clock.now + secs
         self.settle()
         while (due := min(self._due_times(), default=target)) < target:
@@ -367,7 +367,7 @@ class TesterCluster:
             yield self._timers[0][0]
 
     def _fire_due(self) -> bool:
-        """Let one thing that is due happen; whether there was one."""
+        """Let one due event happen; returns whether there was one."""
         now = self.clock.now
         due: list[tuple[float, Callable[[], None]]] = [
             (instance.driver.next_tick, partial(self.guarded, instance, partial(_tick, instance)))
@@ -396,7 +396,7 @@ class TesterCluster:
     # --- other threads and processes ----------------------------------------------------------
 
     def _hear_others(self, patience: float | None) -> bool:
-        """Wait, in real time, for what components have under way elsewhere; whether it came."""
+        """Wait, in real time, for components' work elsewhere; returns whether a result came."""
         busy = self._busy(patience is None)
         deadline = real_monotonic() + (self.wait_secs if patience is None else patience)
         while busy and not self._calls:
@@ -415,7 +415,7 @@ class TesterCluster:
         return bool(self._calls)
 
     def _busy(self, but_waiting: bool) -> list[TesterInstance]:
-        """Who works in real time; what waits for virtual time does not, unless a test asks."""
+        """Instances with work in real time; a wait for virtual time counts only on request."""
         waiting = {instance for _, _, instance, _ in self._timers}
         return [
             each
@@ -427,8 +427,9 @@ class TesterCluster:
     # --- the end ------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Call the bolts' on_finish, each after all that feed it; a checkpoint before that
-        and one after it, where any are taken."""
+        """Call the bolts' on_finish, each after its upstream components, with a checkpoint before
+        and after where checkpoints are on.
+        """
         self.settle()
         self._save_end()
         for level in finish_order(self.shared.topology, self.shared.packing.tasks_of):

@@ -1,5 +1,6 @@
-"""ComponentTester: one bolt or spout alone, with a source for its inputs and a reader of its
-output."""
+"""ComponentTester: one bolt or spout alone, between a source of inputs and a reader of its
+output.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
@@ -41,7 +42,8 @@ Streams = Mapping[str, Fields] | Fields
 
 
 class ComponentTester:
-    """Runs one component for a test; what it raises is raised by the call that caused it.
+    """Runs one component for a test; an exception of the component is raised by the call that
+    caused it.
 
         with ComponentTester(Count, inputs={"words": ["word"]}) as count:
             assert count.process(["storm"])[0].values == ["storm", 1]

@@ -1,4 +1,4 @@
-"""What the testers of topologies and of components have in common: one cluster and its journal."""
+"""Base of the testers of topologies and of components: one cluster and its journal."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -21,7 +21,7 @@ PROBLEMS_SHOWN = 3
 
 
 class TesterEngine:
-    """A running cluster, its journal, and user code that reads the virtual clock meanwhile."""
+    """A running cluster, its journal, and virtual time for user code."""
 
     def __init__(self, make_topology: Callable[[], TopologySpec], settings: RunSettings) -> None:
         self.seed = settings.settled_seed()
@@ -81,7 +81,9 @@ class TesterEngine:
             self._open.close()
 
     def explain(self, error: BaseException) -> None:
-        """Add to the exception that ends a test how to run it again, and what components raised."""
+        """Add a note on how to repeat the run, and the components' exceptions, to the exception
+        that ends a test.
+        """
         how = f"order={self.settings.order!r}, seed={self.seed}"
         error.add_note(f"tester of {self.topology.name}: {how}")
         for problem in self.journal.unseen()[:PROBLEMS_SHOWN]:
@@ -89,8 +91,9 @@ class TesterEngine:
                 error.add_note(str(problem))
 
     def raise_unseen(self) -> None:
-        """TesterError if user code raised, or data is lost for which a run ends INCOMPLETE, and the
-        test did not look at it."""
+        """TesterError for exceptions of user code, or a loss that ends a run INCOMPLETE, if the
+        test has not looked at the errors.
+        """
         unseen = self.journal.unseen() or self._losses()
         if unseen:
             more = f"\n(and {len(unseen) - 1} more)" if len(unseen) > 1 else ""

@@ -44,14 +44,14 @@ from heron_tester.recording import MULTILANG, Call, SharedLines, Watch, own_logg
 from heron_tester.records import Journal
 
 POLL_SECS = 1.0
-"""A wait for coroutines ends when one does, or after this: each has a limit of its own."""
+"""Longest wait for an end of any coroutine: each coroutine has a limit of its own."""
 CONSUMED_BYTES = 1
-"""Every message is reported at once: what waits in a queue here is what a bolt has not taken."""
+"""Every message is reported at once: a waiting message is one that a bolt has not taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedContext:
-    """What all instances of one tester share."""
+    """State shared by all instances of one tester."""
 
     topology: TopologySpec
     packing: PackingPlan
@@ -60,7 +60,7 @@ class SharedContext:
     journal: Journal
     faults: Faults
     run_store: MemoryRunStore = field(default_factory=MemoryRunStore)
-    """It outlives the instances that crash."""
+    """Records outlive crashed instances."""
 
 
 class ClusterCallbacks(Protocol):
@@ -88,9 +88,9 @@ class ClusterCallbacks(Protocol):
 
 
 class TesterInstance:
-    """One life of a task: an instance that died is replaced by another one.
+    """One life of a task: a replacement follows a dead instance.
 
-    What the user's class or its `initialize` raises passes through.
+    Exceptions of the user's class or its `initialize` pass through.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class TesterInstance:
         rng: Random,
         first_state: bytes | None = None,
     ) -> None:
-        """`first_state`: with which it begins, in a replay."""
+        """`first_state`: initial state, in a replay."""
         self.shared = shared
         self.task = task
         self.incarnation = incarnation
@@ -111,14 +111,14 @@ class TesterInstance:
         self.is_spout = spec.is_spout
         self.is_dead = False
         self.is_real = False
-        """It lives in real time, and so do its timers."""
+        """Whether the instance and its timers run in real time."""
         self.watch = Watch(
             self.name, task, self.is_spout, shared.clock, shared.journal, shared.faults, spec
         )
         self._callbacks = callbacks
         self.takes_checkpoints = keys.takes_checkpoints(keys.with_defaults(shared.topology.config))
         self._fed: dict[int, Call] = {}
-        """root -> what to call with the outcome, of tuples that the test emitted"""
+        """root -> callback for the outcome, for tuples emitted by the test"""
         debug = keys.flag(keys.with_defaults(shared.topology.config), keys.DEBUG)
         environment = InstanceEnvironment(
             shared.clock,
@@ -140,8 +140,7 @@ class TesterInstance:
         self._shared_log = SharedLines(self.watch, getattr(self.users_object, "logger", None))
 
     def _attach(self) -> None:
-        """Watch the component that the core runs; it makes another one when it is restored from a
-        checkpoint."""
+        """Watch the core's component, which the core recreates at a restore from a checkpoint."""
         self.component: Any = self.core.instance.adapter
         self.context = self.core.instance.context
         self.driver: Any = self.core.driver
@@ -179,7 +178,7 @@ class TesterInstance:
         return component
 
     def _note_done_at_once(self) -> None:
-        """What `initialize` emitted before there was a core to ask."""
+        """Note the outcomes of tuples that `initialize` emitted before the core existed."""
         done = self.driver.collector.done_at_once
         if self.takes_checkpoints:
             self.driver.emitted_ids = WatchedIds(self.watch.outcome, self._fed_settled)
@@ -206,7 +205,7 @@ class TesterInstance:
             self._attach()
 
     def deliver(self, frames: Frames) -> None:
-        """Process one message and report it; what makes the process end is raised."""
+        """Process one message and report it; an error that ends the process is raised."""
         if self.is_spout:
             self._note_outcomes(frames)
         self._handle(InstanceReceived(frames))
@@ -288,7 +287,9 @@ class TesterInstance:
         self._callbacks.call_soon(self, partial(fed.outcome, acked))
 
     def failed_ids(self) -> list[Fed]:
-        """It was killed: what it emitted and no checkpoint covers has failed. Those of the test."""
+        """Ids of the test's tuples that failed with a kill: emitted, and not covered by a
+        checkpoint.
+        """
         found: list[Fed] = []
         if self.is_spout and self.takes_checkpoints:
             ids = WatchedIds(self.watch.outcome, lambda fed, acked: found.append(fed))
@@ -305,7 +306,7 @@ class TesterInstance:
         self.driver.flush()
 
     def killed(self) -> None:
-        """It is gone, without a word; a child process does not outlive it."""
+        """Remove the instance without a report; a child process does not outlive the instance."""
         self.is_dead = True
         if self.is_real:
             self.close()
@@ -332,7 +333,7 @@ class TesterInstance:
         return not self.guarded(lambda: self.driver.component_is_idle)
 
     def guarded(self, call: Call) -> Any:
-        """Make a call of user code in the time that it lives in."""
+        """Make a call of user code in real or virtual time, according to the instance."""
         self.watch.is_called = True
         try:
             return (self._in_real_time(call) if self.is_real else call)()
@@ -341,4 +342,4 @@ class TesterInstance:
 
 
 def _admit() -> None:
-    """Nobody is ever paused: what a test emits is delivered before it goes on."""
+    """Always admit: emits of a test are delivered before the test continues."""

@@ -52,16 +52,17 @@ class LocalDRPC:
 
     @property
     def service_id(self) -> str:
-        """What spouts find it by."""
+        """Id by which spouts find the service."""
         return self._requests.id
 
     def attach(self, tester: SteppedTopology | None) -> None:
-        """Its calls run this one."""
+        """Let calls run this tester."""
         self._tester = tester
 
     def execute(self, function: str, arguments: str) -> str:
-        """The result; DRPCExecutionException if there is none. Time passes in the tester only if
-        the result does not come without."""
+        """The result; DRPCExecutionException for a failed call. Time passes in the tester only if
+        the result needs time.
+        """
         return self._outcome(self.submit(function, arguments))
 
     def submit(self, function: str, arguments: str) -> str:
@@ -73,7 +74,7 @@ class LocalDRPC:
             raise DRPCExecutionException(str(error), INTERNAL_ERROR) from None
 
     def result(self, request_id: str) -> str:
-        """That of a call; DRPCExecutionException if there is none."""
+        """The result of a call; DRPCExecutionException for a failed call."""
         return self._outcome(request_id)
 
     def close(self) -> None:

@@ -1,5 +1,6 @@
-"""Wraps a component's methods, emits and log: records all that happens, and injects the faults
-that a test asked for."""
+"""Wraps a component's methods, emits and log: records each event, and injects the faults requested
+by a test.
+"""
 
 import logging
 import sys
@@ -16,7 +17,7 @@ from heron_tester.records import Emitted, Journal, LogLine, Problem, Received, S
 Call = Callable[..., Any]
 
 MULTILANG = "heron_frontends.adapters.multilang"
-"""Where components have a child process: it knows nothing of virtual time."""
+"""Modules of components with a child process, which does not see virtual time."""
 
 WATCHED = {
     True: ("next_tuple", "ack", "fail", "activate", "deactivate", "close"),
@@ -40,11 +41,11 @@ class Watch:
     ) -> None:
         self.has_raised = False
         self.is_called = False
-        """User code runs: what is logged now by a logger that others use as well is its."""
+        """Whether user code runs: lines logged by a shared logger then belong to the component."""
         self.emit: Call
         """As user code emits."""
         self.done_at_once: list[Any] = []
-        """Tuple ids of a spout that nobody tracks: they are acked without a message."""
+        """Tuple ids of untracked emits of a spout, acked without a message."""
         self._name = name
         self._task = task
         self._is_spout = is_spout
@@ -267,7 +268,9 @@ def rows_of(record_batch: Any) -> list[list[Any]]:
 
 
 def users_id(tup_id: Any) -> Any:
-    """A tuple id as user code gave it: that of a child process is known together with its child."""
+    """A tuple id as given by user code: an id of a child process is stored together with
+    its child.
+    """
     of_child = type(tup_id).__module__.startswith(MULTILANG)
     return tup_id.value if of_child else tup_id
 
@@ -285,11 +288,11 @@ class ComponentLines(logging.Handler):
 
 
 class SharedLines(ComponentLines):
-    """The same for a logger that all instances of a component share, until `leave`."""
+    """Lines of a logger shared by all instances of a component, until `leave`."""
 
     def __init__(self, watch: Watch, logger: Any) -> None:
         super().__init__(watch)
-        # Each Logger has the manager; only those that getLogger() made are shared by instances.
+        # Each Logger refers to the manager; instances share only loggers from getLogger().
         known = logging.root.manager.loggerDict.get(getattr(logger, "name", ""))
         shared = logger is known
         self._logger = logger if shared else None
@@ -297,7 +300,7 @@ class SharedLines(ComponentLines):
             self._logger.addHandler(self)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is this instance that logs."""
+        """Whether the line comes from the watched instance."""
         return self._watch.is_called
 
     def leave(self) -> None:
@@ -307,7 +310,7 @@ class SharedLines(ComponentLines):
 
 
 def own_logger(name: str, watch: Watch, debug: bool) -> logging.Logger:
-    """An instance's logger: what it logs is taken down, and the root's handlers see it as well."""
+    """An instance's logger: its lines are recorded, and also reach the root's handlers."""
     logger = logging.Logger(name, logging.DEBUG if debug else logging.INFO)
     logger.parent = logging.getLogger()
     logger.addHandler(ComponentLines(watch))

@@ -10,7 +10,7 @@ from heron_api.user_errors import users_traceback
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """One tuple that a component emitted, whether or not anybody reads its stream."""
+    """One tuple emitted by a component, with or without readers of the stream."""
 
     values: list[Any]
     component: str
@@ -18,9 +18,9 @@ class Emitted:
     task: int
     """Of the emitter."""
     anchors: tuple[Any, ...] = ()
-    """The input tuples it is anchored to; a spout's has none."""
+    """Input tuples as anchors; empty for a spout."""
     tup_id: Any = None
-    """What the spout gave; a bolt's has none."""
+    """The spout's tuple id; None for a bolt."""
     direct_task: int | None = None
     time: float = 0.0
     """As time.time() said."""
@@ -28,7 +28,7 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """One tuple as a bolt's `process` got it."""
+    """One input tuple of a bolt's `process`."""
 
     values: list[Any]
     component: str
@@ -42,7 +42,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A tuple id that a spout was told of, or an input tuple that a bolt acked or failed."""
+    """A tuple id settled for a spout, or an input tuple acked or failed by a bolt."""
 
     what: Any
     component: str
@@ -52,7 +52,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An exception of user code, or a line that it logged as an error."""
+    """An exception of user code, or a line logged as an error."""
 
     component: str
     task: int
@@ -70,7 +70,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line that a component logged."""
+    """One log line of a component."""
 
     component: str
     task: int
@@ -102,7 +102,7 @@ class Journal:
         ]
 
     def ends_with(self, error: BaseException, provoked: bool = False) -> bool:
-        """Whether this exception was just taken down: it is reported more than once."""
+        """Whether the exception was recorded last: an exception may be reported more than once."""
         last = self.problems[-1:]
         return any(each.error is error and (each.provoked or not provoked) for each in last)
 
@@ -115,7 +115,7 @@ class Journal:
 
 
 def records_of(records: Iterable[Record], component: str, task: int | None = None) -> list[Record]:
-    """Those of one component, or of one of its tasks."""
+    """Records of one component, or of one of its tasks."""
     return [
         each
         for each in records
@@ -124,7 +124,7 @@ def records_of(records: Iterable[Record], component: str, task: int | None = Non
 
 
 def snapshot(values: Sequence[Any]) -> list[Any]:
-    """The values as they are now, whatever user code does to them later."""
+    """A copy of the present values, safe from later changes by user code."""
     try:
         return copy.deepcopy(list(values))
     except Exception:  # only its own serializer knows how to copy such a value

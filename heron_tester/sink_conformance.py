@@ -1,9 +1,9 @@
-"""Whether a two-phase sink is exact: it is killed at every moment, with a plain oracle beside it.
+"""Check for exactness of a two-phase sink, killed at every moment, against a plain oracle.
 
-Each scenario is a topology of its own in a TopologyTester: a source of the numbers 0, 1, 2, … with
-its position in the checkpoint, and the sink. All of them write into the same target one after the
-other, each with numbers of its own, as runs of a user would. After each step what can be seen in
-the target is compared with what completed checkpoints cover.
+Each scenario is a separate topology in a TopologyTester: a source of the numbers 0, 1, 2, … with
+its position in the checkpoint, and the sink. All scenarios write into one target in turn, each with
+its own numbers, like successive runs of a user. After each step the visible content of the target
+is compared with the numbers covered by completed checkpoints.
 """
 
 from collections import Counter
@@ -125,13 +125,12 @@ def check_two_phase_sink(
     each_line: bool = True,
     other_modes: bool = True,
 ) -> None:
-    """TesterError unless what `sink` writes is exact, whenever it is killed.
+    """TesterError unless the output of `sink` is exact at every kill.
 
     Tuples are `row(number)` with the fields `fields`, for 1, 2, 3, …; `written` returns the numbers
-    of what others can see in the target now, which is empty at first; `config` is the sink's. In
-    `commit` it dies before and after and, with `each_line`, at each line in turn, of your code and
-    what it calls except libraries. With `other_modes` it is also run without checkpoints, to the
-    end of the data.
+    visible in the target, initially empty; `config` is the sink's. The sink is killed before and
+    after `commit` and, with `each_line`, at each line of the commit in turn, in your code and its
+    callees except libraries. `other_modes` adds a run without checkpoints, to the end of the data.
     """
     trial = _Trial(sink, fields, row, written, config or {})
     for name, scenario in SCENARIOS.items():

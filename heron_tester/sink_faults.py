@@ -1,4 +1,4 @@
-"""A two-phase sink that dies when a test says so, and a source beside it."""
+"""A two-phase sink with planned deaths, and a source for it."""
 
 import sys
 import sysconfig
@@ -19,13 +19,15 @@ _LIBRARIES = tuple(
 
 
 class FaultPlan:
-    """What is to go wrong in the sink: it is asked at each of its calls."""
+    """Planned faults of the sink, consulted at each of its calls."""
 
     def __init__(self) -> None:
         self.kill_at: str | None = None
         """ "before pre_commit", "after pre_commit", "before commit", "after commit", once."""
         self.kill_in_line: int | None = None
-        """Which of the lines that a commit comes to it dies at, from 1 on; those of a loop once."""
+        """Ordinal, from 1, of the line at which a commit dies, counting distinct lines; a loop
+        counts each line once.
+        """
         self.raise_in_commits = 0
         """So many commits fail."""
         self.fails_checkpoint = False
@@ -52,7 +54,7 @@ class FaultPlan:
 
     @contextmanager
     def lines(self) -> Iterator[None]:
-        """While a commit runs, the first one: die at the line that was chosen."""
+        """During the first commit: die at the chosen line."""
         if self.kill_in_line is None:
             yield
             return
@@ -77,7 +79,7 @@ class FaultPlan:
 
 
 class Numbers(Spout, StatefulComponent):
-    """Emits rows of numbers from a first one on, and goes on where its checkpoint was."""
+    """Emits rows of numbers from a first one on, and continues at its checkpoint's position."""
 
     first: int
     plan: FaultPlan
@@ -105,7 +107,7 @@ class Numbers(Spout, StatefulComponent):
 
 
 def watched(sink: type[TwoPhaseSink], plan: FaultPlan) -> type[TwoPhaseSink]:
-    """The same sink, which dies and fails as planned."""
+    """The sink with the planned deaths and failures."""
 
     class Watched(sink):  # type: ignore[misc, valid-type]
         def pre_commit(self, transaction: Any, transaction_id: Any) -> Any:

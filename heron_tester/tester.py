@@ -33,9 +33,9 @@ class TopologyTester:
     or the path of a Python or Flux file; `topology` picks one of a file's, `environment` is
     streamparse's. `config` is laid over the topology's as the command line's would be.
 
-    Everything is the engine's own code, except that processes and sockets are missing. An exception
-    of user code fails its tuple, as always; the end of the `with` raises it unless the test looked
-    at `errors` of that component.
+    Every part is the engine's own code, except for processes and sockets. An exception of user code
+    fails its tuple, as always; the end of the `with` block raises the exception unless the test has
+    looked at the component's `errors`.
     """
 
     __test__ = False
@@ -109,9 +109,9 @@ class TopologyTester:
     ) -> None:
         """Emit a tuple as if `component` had; its instances take turns unless `task` names one.
 
-        With a `tup_id` a spout's tuple is tracked: `acked` and `failed` tell what became of it.
-        The spout's own ack and fail are not called, it knows nothing of this tuple; one that fails
-        is fed again up to `replays` times.
+        With a `tup_id` a spout's tuple is tracked: `acked` and `failed` report the outcome. The
+        spout's own ack and fail are not called, because the spout does not know the tuple; a failed
+        tuple is fed again up to `replays` times.
         """
         engine = self._engine
         engine.check(component)
@@ -137,8 +137,8 @@ class TopologyTester:
     def run(self, wait_secs: float | None = None) -> None:
         """Deliver until nothing is left to do; time does not pass, spouts are not called.
 
-        TesterError if that never comes. What components do in threads and child processes is waited
-        for, in real time; with `wait_secs` no longer than that, for those that hold tuples back.
+        TesterError if work never ends. The call waits, in real time, for components' threads and
+        child processes; `wait_secs` limits the wait for components that hold tuples back.
         """
         with self._engine.running():
             self._engine.cluster.settle(wait_secs)
@@ -161,7 +161,7 @@ class TopologyTester:
             while calls is None or rounds < calls:
                 rounds, before = rounds + 1, len(engine.journal.emitted)
                 calls_made = engine.cluster.call_spouts(names)
-                # A tuple of a stream that nobody reads is emitted, too.
+                # A tuple of an unread stream counts as emitted, too.
                 emitted = any(calls_made) or len(engine.journal.emitted) > before
                 total += len(calls_made)
                 engine.cluster.settle()
@@ -185,7 +185,8 @@ class TopologyTester:
             self._engine.cluster.finish()
 
     def checkpoint(self) -> bool:
-        """Take a checkpoint, with what is under way before it; whether it is complete.
+        """Take a checkpoint after processing the messages under way; returns whether the checkpoint
+        is complete.
 
         It is not if a state cannot be saved (see `errors`), or if something crashes meanwhile. Only
         for topologies whose topology.reliability.mode is EFFECTIVELY_ONCE.
@@ -202,7 +203,7 @@ class TopologyTester:
     # --- what goes wrong ----------------------------------------------------------------------
 
     def fail(self, component: str, when: When | None = None, times: int | None = 1) -> None:
-        """Let a bolt fail its next input(s) for which `when(tup)` is true; None times: all."""
+        """Let a bolt fail its next input(s) for which `when(tup)` is true; times None: all."""
         self._fault(InputFault(FAIL, component, when, times))
 
     def raise_in(
@@ -227,11 +228,11 @@ class TopologyTester:
     ) -> None:
         """Kill the component's instance(s) and start new ones, as `kill -9` would.
 
-        Now, or with `when` at the moment such an input is to be processed: then all of its batch
-        is lost and fails. What an instance had processed but not acked times out.
+        At once, or with `when` at such an input: then the whole batch of the input is lost and
+        fails. Processed tuples without an ack time out.
 
-        A topology that takes checkpoints is restored from the last one, as a whole: what is under
-        way is gone, and all components are recreated with their state of that moment.
+        A topology with checkpoints is restored from the last one as a whole: tuples under way are
+        lost, and all components are recreated with their state at the checkpoint.
         """
         if when is not None:
             self._fault(InputFault(CRASH, component, when, times, task=task))
@@ -284,7 +285,7 @@ class TopologyTester:
         return [each.what for each in records if each.acked is acked]
 
     def errors(self, component: str, task: int | None = None) -> list[Problem]:
-        """What a component raised, and what it logged as an error; looking at it makes it known."""
+        """Exceptions and error lines of a component; the call marks them as seen."""
         self._engine.check(component)
         self._engine.journal.seen.add(component)
         return records_of(self._engine.journal.problems, component, task)
@@ -311,7 +312,7 @@ class TopologyTester:
 
     @property
     def seed(self) -> int:
-        """What decides everything that is left to chance."""
+        """Seed of all random choices."""
         return self._engine.seed
 
     @property

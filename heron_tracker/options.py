@@ -11,7 +11,9 @@ SUBMISSION_BYTES_MAX = 256 * 1024 * 1024
 MESSAGE_BYTES_MAX = 64 * 1024
 """From a page over its websocket: a form with a hundred fields has 10 KiB."""
 CONNECTIONS_MAX = 200
-"""At once; further ones are answered 503. Fifty open pages and ten scrapers are below it."""
+"""Maximum of concurrent connections; more are answered 503. Fifty open pages and ten scrapers stay
+below.
+"""
 SCOPES = "openid"
 """Scopes known to every issuer."""
 STACKS_AT_ONCE = 2
@@ -35,7 +37,7 @@ class OpenIdOptions:
     client_secret: str | None = None
     """Client secret; None: PKCE alone protects the code."""
     scopes: str = SCOPES
-    """Asked for, with spaces between: those that have the claims come into the token."""
+    """Requested scopes, separated by spaces, whose claims become part of the token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,7 @@ class TrackerOptions:
     """Timeout of a master's answer, which takes milliseconds; later the master counts as hung or
     gone."""
     unanswered_secs_max: float = 30.0
-    """Between two questions to a master that does not answer: each one doubles the time."""
+    """Interval between two queries to a silent master, doubled with each failure."""
     stale_secs: float = 20.0
     """The last numbers of a master that does not answer are shown for so long."""
     find_secs: float = 1.0

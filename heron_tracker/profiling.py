@@ -1,8 +1,8 @@
 """Storm's profiling of a worker: py-spy over all processes of a container, started and stopped by
 requests that come minutes apart.
 
-What was recorded last of a worker is kept in memory until it is profiled again: a line for each
-stack with its number of samples, as flame graphs are made of.
+The last profile of a worker stays in memory until the worker is profiled again: a line for each
+stack with its number of samples, the format of flame graphs.
 """
 
 import os
@@ -109,7 +109,7 @@ class Profilers:
         return worker
 
     def dump(self, snapshot: TopologySnapshot, host_port: str) -> StormWorker:
-        """Keep what was recorded so far, and go on for the time that is left."""
+        """Keep the profile so far, and continue for the remaining time."""
         worker, _ = worker_of(snapshot, host_port)
         with self._lock:
             self._take_ended()
@@ -129,7 +129,7 @@ class Profilers:
         return worker
 
     def profile(self, snapshot: TopologySnapshot, host_port: str) -> str:
-        """What was kept last of a worker; NotFound if nothing was."""
+        """The last profile of a worker; NotFound without one."""
         worker, _ = worker_of(snapshot, host_port)
         with self._lock:
             self._take_ended()

@@ -1,8 +1,8 @@
 """Nodes of a topology run by a cluster itself, restored by its own containers.
 
-The submitting command has ended, so its nodes (the topology, its keys, its scheduler's node) are
-remembered by processes that the cluster keeps alive: on YARN the application master, on Aurora
-the agent of each instance. The topology master maintains its own nodes.
+The submitting command has ended, so processes kept alive by the cluster remember its nodes (the
+topology, its keys, its scheduler's node): on YARN the application master, on Aurora the agent of
+each instance. The topology master maintains its own nodes.
 
 A missing node has two possible causes. An emptied state store has a new identity, or none: the
 remembered nodes are restored. In a store with an unchanged identity a command has removed the
@@ -35,9 +35,9 @@ class Found(Enum):
     """What a look has shown."""
 
     STANDING = "standing"
-    """All is there, as far as that is known yet, or is there again."""
+    """All nodes exist, as far as known yet, or exist again."""
     REMOVED = "removed"
-    """A command has removed the topology, or another one has its name."""
+    """A command has removed the topology, or the name belongs to another topology."""
 
 
 def identity_of(store: StateStore) -> str:
@@ -74,7 +74,9 @@ class ClusterNodes:
         self._registry.keep(path, value)
 
     def poll(self, now: float) -> Found:
-        """Write again what an emptied state store lacks; StateStoreError if it does not answer."""
+        """Restore nodes missing after a loss of the state store; StateStoreError without an
+        answer.
+        """
         if not self._registry.is_due(now):
             return Found.STANDING
         missing = self._registry.missing()

@@ -85,8 +85,9 @@ Steps = Generator[OperationProgress, None, Mapping[str, Any]]
 
 
 def stepped(request: Operation, steps: Steps) -> Operation:
-    """A request after its next step, to be noted in the state store before the step after that.
-    StateStoreError if the store does not answer: then the request is as it was."""
+    """Advance a request by one step, to be noted in the state store before the next step.
+    StateStoreError without an answer of the store: the request is unchanged then.
+    """
     try:
         progress = next(steps)
     except StopIteration as end:
@@ -110,8 +111,9 @@ class Containers(Protocol):
         """How long a container that was restarted may take to be back."""
 
     def restart(self, container: int, service: Service) -> None:
-        """Have a container end in order and come back; `service` serves it now. HeronError if that
-        cannot be."""
+        """Stop a container gracefully and have it restarted; `service` serves the container now.
+        HeronError if impossible.
+        """
 
     def reserve_capacity(self, plan: PackingPlan | None) -> None:
         """Start to enlarge running containers for `plan`, if supported; None: no longer needed.
@@ -213,7 +215,9 @@ class OperationSteps(Struct, frozen=True):
         return Taking(topology, self._running_plan(), store, number, at, url, key).copied()
 
     def _states_key(self) -> bytes:
-        """What the states of the topology have to be signed with, before we sign them as ours."""
+        """Key that signs the topology's states, checked before the savepoint signs the states with
+        its own.
+        """
         pair = self.store.get(keys_path(self.name))
         if pair is None:
             raise HeronError(f"the state store has lost {keys_path(self.name)}: try again")
@@ -242,9 +246,10 @@ class OperationSteps(Struct, frozen=True):
     # --- update ---------------------------------------------------------------------------------
 
     def update(self, target: PackingPlan, touched: Set[int] = frozenset()) -> Steps:
-        """Run the topology by another packing plan; UpdateAborted if the master aborts it.
-        `touched`: the containers of both plans; if the topology runs by the plan already, because
-        one of us that died has come so far, nothing else says which of them are to end."""
+        """Run the topology by another packing plan; UpdateAborted if the master aborts. `touched`:
+        the containers of both plans. If the topology runs by the plan already, because a previous
+        process has come so far, only `touched` tells the containers to be stopped.
+        """
         before, after = containers_of(self._running_plan()), containers_of(target)
         added, removed = sorted(after - before), sorted((before | touched) - after)
         yield from self._reserve_capacity(target)
@@ -259,8 +264,9 @@ class OperationSteps(Struct, frozen=True):
         return {}
 
     def cancel_update(self, requester: str) -> Steps:
-        """Give the update up that is under way, and wait until all is as before; HeronError if none
-        is, or if tuples are processed by the new plan already."""
+        """Cancel the update under way, and wait until the previous plan is active; HeronError
+        without an update, or if the new plan already processes tuples.
+        """
         if not _is_under_way(self.client.stats()):
             raise HeronError(f"{self.name} has neither a running nor a scheduled update")
         asked = containers_of(self.stored_plan(), self._running_plan())
@@ -292,7 +298,7 @@ class OperationSteps(Struct, frozen=True):
         self.containers.scale([], sorted(added))
 
     def _reserve_capacity(self, target: PackingPlan) -> Generator[OperationProgress, None, None]:
-        """Before anything of the topology changes: the containers that run become large enough."""
+        """Enlarge the running containers as needed, before any change of the topology."""
         if self.stored_plan() == target:
             return  # the update is under way, so there was room
         check_fits(self.name, self.store.get(scheduler_path(self.name)), target)
@@ -315,8 +321,9 @@ class OperationSteps(Struct, frozen=True):
             raise
 
     def _begin_update(self, target: PackingPlan) -> Generator[OperationProgress, None, int | None]:
-        """Send the plan to the master, which numbers updates. None if the master already has the
-        plan: from an earlier process, or stored by a master that died before its answer."""
+        """Send the plan to the master, the source of update numbers. None if the master already has
+        the plan: from an earlier process, or stored by a master that died before its answer.
+        """
         late_at = self.clock() + SILENT_SECS
         while self.stored_plan() != target:
             try:

@@ -1,7 +1,7 @@
-"""The nodes of a topology with a scheduler of ours: they stand as long as that runs.
+"""State store nodes of a topology with a scheduler of ours, kept as long as the scheduler runs.
 
-A process beside the scheduler looks after them (operation_runner). What the topology master writes,
-it looks after itself.
+A process beside the scheduler maintains the nodes (operation_runner). The topology master maintains
+its own.
 """
 
 import logging
@@ -35,7 +35,7 @@ class NameTaken(HeronError):
 
 
 def is_of(scheduler: Mapping[str, Any], node: Any) -> bool:
-    """Whether a scheduler's node in the state store is that of this scheduler."""
+    """Whether a scheduler's node in the state store belongs to `scheduler`."""
     return isinstance(node, dict) and all(node.get(x) == scheduler[x] for x in IDENTITY)
 
 

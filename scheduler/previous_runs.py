@@ -47,7 +47,7 @@ class PreviousRun(Struct, frozen=True):
     at: float = 0.0
     """When it was triggered, in seconds since 1970."""
     node: Node | None = None
-    """What the state store is to say, if all tasks are as they were."""
+    """Content for the state store, if all tasks are unchanged."""
     savepoint: Savepoint | None = None
     """Redistribution of the states over other tasks; None: unchanged tasks."""
     run: str = ""
@@ -63,8 +63,9 @@ class PreviousRun(Struct, frozen=True):
 def previous_run_of(
     topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles, node: Node
 ) -> PreviousRun | None:
-    """State for resuming a topology; None without one. `node`: checkpoints in the state store.
-    HeronError in one line for state that cannot be restored."""
+    """State for resuming a topology; None without a previous run. `node`: checkpoints in the state
+    store. HeronError in one line for state that cannot be restored.
+    """
     config, name = keys.with_defaults(topology.config), topology.name
     check_presence(name, files, node)
     newest = _newest(name, files, node)
@@ -104,10 +105,10 @@ def _other_mode(topology: TopologySpec, what: str, mode: str) -> UsageError:
 
 
 def _newest(name: str, files: CheckpointFiles, node: Node) -> int:
-    """The number of the newest checkpoint that is complete; 0 if no run has left one."""
+    """Number of the newest complete checkpoint; 0 without a previous run."""
     over = files.over(name)
     completed = max((int(each["number"]) for each in node.get("completed", ())), default=0)
-    # The state store may be another one, or was emptied: what is described is complete, too.
+    # The state store may have been replaced or emptied: a described checkpoint is complete, too.
     numbers = (n for n in reversed(files.numbers(name)) if n > over)
     described = next((n for n in numbers if files.checkpoint(name, n).is_described), 0)
     return max(described, completed if completed > over else 0)

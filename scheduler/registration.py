@@ -111,14 +111,15 @@ def fresh_start(submission: Submission) -> str:
 
 
 def _files_of(topology: TopologySpec, home: Home, pair: Keys | None = None) -> CheckpointFiles:
-    """`pair`: of the run that reads or writes states there."""
+    """`pair`: keys of the run that reads or writes the states."""
     key = b"" if pair is None else pair.states_key
     return open_checkpoint_store(store_url(topology, home.logs(topology.name)), key)
 
 
 def register(submission: Submission, backend: Backend) -> None:
-    """Write the topology's nodes; NameInUse if one of that name runs, HeronError if the back end
-    cannot run it."""
+    """Write the topology's nodes; NameInUse for a running topology of the name, HeronError if the
+    back end cannot run the topology.
+    """
     backend.check(submission)
     name = submission.topology.name
     with open_store(submission.store_url) as store:
@@ -188,8 +189,9 @@ def bring_states(submission: Submission, *, is_here: bool = False) -> None:
 
 
 def _begun(submission: Submission, node: dict[str, Any], is_here: bool) -> dict[str, Any]:
-    """The same with what is to be said of states that instances save by themselves: a next run
-    looks for them where they are now, or are to be."""
+    """The node with the place of self-saved states: a next run looks for the states at the noted
+    place.
+    """
     topology, pair = submission.topology, submission.keys
     url = store_url(topology, submission.home.logs(topology.name))
     saves = keys.saves_states(keys.with_defaults(topology.config))
@@ -212,7 +214,8 @@ def _brought(
         return dict(resumed.node)
     numbers = files.numbers(name)
     if not numbers and topology.config.get(keys.CHECKPOINT_STORE) and previous.get("completed"):
-        # Its disk is not mounted: when it is, theirs and ours are to have numbers of their own.
+        # The disk is not mounted: old and new checkpoints must have distinct numbers after its
+        # return.
         numbers = [int(previous.get("latest", 0))]
     latest = max(numbers, default=0)
     savepoint = submission.savepoint if resumed is None else resumed.savepoint
@@ -248,8 +251,9 @@ def _taken(name: str, node: dict[str, Any]) -> NameInUse:
 
 
 def deploy(submission: Submission, backend: SelfRunning) -> None:
-    """Hand a registered topology to a cluster that runs it by itself; if that is refused, its nodes
-    go again, and HeronError says why."""
+    """Hand a registered topology to a self-running cluster; if the cluster refuses, remove the
+    nodes and raise HeronError with the reason.
+    """
     submission.home.clean_logs(submission.topology.name)
     try:
         bring_states(submission)
@@ -266,7 +270,8 @@ def scheduler_node(backend: Backend) -> dict[str, Any]:
 
 def is_alive(node: Any | None) -> bool:
     """Whether the scheduler in `node` (its node's value) is running, or its guardian, its
-    replacement; a remote one is trusted, and so is a self-running cluster without pid."""
+    replacement; a remote scheduler is trusted, and so is a self-running cluster without pid.
+    """
     if not isinstance(node, dict):
         return False
     if "pid" not in node or node.get("host") != socket.gethostname():
@@ -288,8 +293,9 @@ def _runs(process: Any) -> bool:
 
 
 def _remove_stale(store: StateStore, name: str) -> None:
-    """Remove the nodes of a scheduler that was killed together with its machine. A topology
-    without a scheduler's node is being submitted or removed, and stale if it stays like that."""
+    """Remove the nodes of a scheduler that was killed together with its machine. A topology without
+    a scheduler's node is being submitted or removed, and stale after a timeout.
+    """
 
     def is_known() -> bool:
         return store.get(scheduler_path(name)) is not None or store.get(topology_path(name)) is None
@@ -306,8 +312,10 @@ def forget_submission(
     is_over: bool = False,
     ended: Mapping[str, Any] | None = None,
 ) -> None:
-    """Remove the topology's nodes, if the state store can be reached, unless its scheduler's node
-    is another one's. `is_over`, `ended`: as `forget` has it; without `ended` it never began."""
+    """Remove the topology's nodes, if the state store can be reached, unless the scheduler's node
+    belongs to another scheduler. `is_over`, `ended`: see `forget`; without `ended` the topology
+    never started.
+    """
     name = submission.topology.name
     try:
         with open_store(submission.store_url) as store:

@@ -179,8 +179,9 @@ class Savepoint(Struct, frozen=True):
 
     @property
     def previous(self) -> dict[str, tuple[int, ...]]:
-        """component -> the numbers of its previous tasks in the topology's store, where the tasks
-        of now divide their input (Restore.previous): behind those of all tasks that begin."""
+        """component -> numbers of its previous tasks in the topology's store, read by the present
+        tasks to divide their input (Restore.previous): the numbers follow the starting tasks'.
+        """
         numbers = count(max(self.plan.shares, default=0) + 1)
         return {
             name: tuple(islice(numbers, len(tasks))) for name, tasks in self.plan.divided.items()
@@ -228,9 +229,10 @@ def read_savepoint(
     allow_non_restored: bool,
     trust: Trust | None = None,
 ) -> Savepoint:
-    """The savepoint, or the checkpoint, in a folder, every state of it read and found whole; no
-    value of it is opened. `trust`: whose may run code. HeronError saying what is missing, damaged,
-    not trusted, or does not fit."""
+    """The savepoint, or the checkpoint, in a folder, with every state read and verified; values
+    stay unopened. `trust`: authors whose code may run. HeronError names missing, damaged, untrusted
+    or mismatched state.
+    """
     trust = trust or Trust()
     config = keys.with_defaults(topology.config)
     if not keys.takes_checkpoints(config):

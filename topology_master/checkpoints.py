@@ -47,7 +47,9 @@ Step = (
 
 
 SIZE_BYTES_MAX = 1 << 40
-"""Of one state, as it is counted: sums of thousands of them have to fit into a message."""
+"""Most errors of one state in the counts: sums over thousands of states have to fit into a
+message.
+"""
 
 
 class CheckpointState(MachineState):
@@ -179,7 +181,7 @@ class Checkpoints:
         self._aligned = frozenset[int]()
         """Of the next one: see PendingCheckpoint."""
         self._garbage = set[int]()
-        """Of checkpoints that have failed there may be states in the store."""
+        """The store may hold states of failed checkpoints."""
 
     def to_json(self) -> dict[str, Any]:
         """For the state store."""
@@ -203,7 +205,7 @@ class Checkpoints:
 
     @property
     def covered(self) -> CoveredCounts:
-        """What the run's instances had counted at the newest completed one."""
+        """Counts of the run's instances at the newest completed checkpoint."""
         return self.completed[0].covered if self.completed else CoveredCounts()
 
     def begin_run(self) -> None:
@@ -223,8 +225,10 @@ class Checkpoints:
         return next((each.previous for each in self.completed if each.number == number), {})
 
     def rescaled(self, before: PackingPlan, after: PackingPlan) -> StoreCheckpoints:
-        """The topology runs by another plan from now on: whose tasks change is remembered with all
-        that were completed by the one before, for their states are those of its tasks."""
+        """Note a new plan: all checkpoints completed under the previous plan keep the list of
+        changed components with their previous tasks, because the saved states belong to these
+        tasks.
+        """
         changed = {
             name: tuple(tasks)
             for name, tasks in before.tasks_of.items()
@@ -274,7 +278,7 @@ class Checkpoints:
         return [StoreCheckpoints(self.to_json())]
 
     def stored(self, epoch: int) -> list[Step]:
-        """The state store has all that was to be stored: what comes next may happen."""
+        """Continue after a write to the state store."""
         pending = self.pending
         if pending is None:
             return []
@@ -373,7 +377,7 @@ class Checkpoints:
         return pending if now - pending.since > self._options.checkpoint_timeout_secs else None
 
     def fail(self, number: int, reason: str, now: float) -> bool:
-        """A checkpoint has failed; whether it was the one under way."""
+        """Fail a checkpoint; returns whether it was the one under way."""
         pending = self.pending
         if pending is None or pending.number != number or pending.state not in ABORTABLE:
             return False
@@ -394,8 +398,9 @@ class Checkpoints:
     # --- restore ------------------------------------------------------------------------------
 
     def abandon(self) -> None:
-        """The topology is restored: what is under way cannot be completed any more. What is
-        complete will be stored together with the plan that restores it."""
+        """Abandon the checkpoint under way because of a restore. A complete checkpoint will be
+        stored together with the plan that restores it.
+        """
         pending = self.pending
         if pending is None:
             return

@@ -1,4 +1,4 @@
-"""What a topology master has in a topology that runs effectively once: checkpoints and recovery."""
+"""Effectively-once parts of a topology master: checkpoints and recovery."""
 
 from collections.abc import Set
 from functools import partial
@@ -21,7 +21,7 @@ from heron_engine.topology_master.update.record import CheckpointView
 
 
 class EffectivelyOnce:
-    """The checkpoints of a topology, and the restore with which its newest plan begins."""
+    """Checkpoints of a topology, and the restore of its newest plan."""
 
     def __init__(
         self,
@@ -57,8 +57,7 @@ class EffectivelyOnce:
         return self.checkpoints.request(now)
 
     def is_new_process(self, who: RegisterStreamManager) -> bool:
-        """Whether a stream manager without a plan has replaced the registered one of its
-        container."""
+        """Whether a new stream manager process, without a plan, serves the container."""
         is_known = self._processes.get(who.container) == who.incarnation
         self._processes[who.container] = who.incarnation
         return not is_known and not who.epoch
@@ -99,7 +98,7 @@ class EffectivelyOnce:
         return f"the topology is restored {source}"
 
     def recovered_text(self) -> tuple[str, str] | None:
-        """What has happened, and how: all have their state; None if the first try was enough."""
+        """Event text and reason of a complete recovery; None if the first try succeeded."""
         tries = self.recovery.take_tries()
         what = f"checkpoint {self.restore.checkpoint} is restored"
         return (what, f"failed tries before: {tries}") if tries else None

@@ -77,9 +77,9 @@ class Lifecycle:
         self.effectively_once = effectively_once
         self._options = options
         self._withheld = False
-        """The plan was switched and is not in the state store yet: no stream manager may have it,
-        because a master that took over now would not know what the ended instances counted, or
-        which processes have been restored from which checkpoint."""
+        """Whether the active plan is not in the state store yet. Stream managers must not have the
+        plan before, because a new master would know neither the counts of ended instances nor the
+        restored processes and checkpoints."""
         if self.draining:
             self.termination.detector.restart()
 
@@ -334,7 +334,7 @@ class Lifecycle:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something under way goes on by the timer, and no message may tell that it can."""
+        """Whether a step under way waits for the timer alone, without a message to resume it."""
         return (
             self.draining
             or self.termination.is_near

@@ -2,8 +2,8 @@
 
 A container has one stream manager, identified by its process, not its connection: a repeated
 registration is answered fully, without any change. A second process that registers for the
-container is a candidate: the registered stream manager is probed, with a short timeout. If it
-answers, the candidate is rejected; if not, the candidate takes over.
+container is a candidate: the registered stream manager is probed, with a short timeout. After an
+answer the candidate is rejected; without an answer the candidate takes over.
 """
 
 from collections.abc import Set
@@ -18,13 +18,13 @@ Out = list[events.Instruction]
 
 
 class RegisteredStreamManager(Struct, frozen=True):
-    """A stream manager and how it is reached."""
+    """A stream manager with its address."""
 
     sender: bytes
-    """Its process, whatever connection its messages come by (manager_links.py)."""
+    """Identity of the process, independent of its connection (manager_links.py)."""
     registration: messages.RegisterStreamManager
     since: float
-    """When it registered, in seconds of the master's clock."""
+    """Time of the registration, in seconds of the master's clock."""
 
     @property
     def rejection(self) -> messages.RegistrationRejected:
@@ -42,11 +42,11 @@ class Membership:
         self._takeover_secs = takeover_secs
         self.registered: dict[int, RegisteredStreamManager] = {}
         self._heard_at: dict[int, float] = {}
-        """container -> when its registered stream manager was last heard of"""
+        """container -> last heartbeat of its registered stream manager"""
         self._candidates: dict[int, RegisteredStreamManager] = {}
 
     def offer(self, newcomer: RegisteredStreamManager, out: Out) -> bool:
-        """A stream manager registers; whether it is the container's now."""
+        """Register a stream manager; returns whether the container is served by it now."""
         container = newcomer.registration.container
         holder = self.registered.get(container)
         if holder is None:
@@ -87,7 +87,7 @@ class Membership:
         return None
 
     def pong(self, sender: bytes, container: int, out: Out) -> None:
-        """The registered stream manager answers, so the candidate for its container is rejected."""
+        """The registered stream manager answers: its rival candidate is rejected."""
         holder = self.registered.get(container)
         candidate = self._candidates.get(container)
         if holder is not None and candidate is not None and holder.sender == sender:

@@ -1,7 +1,7 @@
 """Start time of the next process of an instance that keeps ending. Pure.
 
-A process announces the delay of its successor in case of an immediate end: with its start
-failure, or when it registers. In the latter case only silence reveals the end.
+A process announces the delay of its successor in case of an immediate end: with its start failure,
+or at the registration. After a registration only silence reveals the end.
 """
 
 from collections.abc import Set

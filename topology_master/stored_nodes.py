@@ -1,4 +1,4 @@
-"""The topology master's nodes in the state store: its own node, and nodes for other processes.
+"""The topology master's nodes in the state store: its own, and nodes for other processes.
 
 All access is in a thread: a hanging state store blocks no master. Writes are queued, with only
 the newest value of each node.
@@ -51,8 +51,9 @@ class MasterNode:
             self._store.delete(f"{self._fences}/{other}")
 
     def take_again(self) -> str:
-        """It was gone, with a session or by somebody's hand; why it cannot be had any more, or
-        nothing."""
+        """Recreate a missing node, lost with a session or deleted by hand; returns why the node is
+        taken, or an empty text.
+        """
         try:
             self._take()
         except NameInUse as error:
@@ -101,8 +102,9 @@ class StoredNodes:
         written: Callable[[], None],
         taken_over: Callable[[str], None],
     ) -> None:
-        """`written`: to be called in the loop when all is written that was to be; `taken_over`:
-        when this master is to end."""
+        """`written`: called in the loop after the last pending write; `taken_over`: called when the
+        master has to end.
+        """
         self._store = store
         self._topology = topology
         self._node = node
@@ -124,7 +126,7 @@ class StoredNodes:
 
     @property
     def is_written(self) -> bool:
-        """Whether the state store has all that it was to be given."""
+        """Whether the state store has all pending values."""
         return not self._pending
 
     def keep(self, path: str, value: Any) -> None:
@@ -132,13 +134,14 @@ class StoredNodes:
         self._kept.keep(path, value)
 
     def put(self, path: str, value: Any) -> None:
-        """Have it written as soon as that can be."""
+        """Write a value as soon as possible."""
         self._pending[path] = value
         self._begin(has_time=False)
 
     def poll(self, now: float, is_over: bool) -> None:
-        """Several times a second: write what waits; see what is gone, unless the topology is over:
-        then its nodes are being removed."""
+        """Several times a second: write pending values, and recreate missing nodes, unless the
+        topology is over and its nodes are being removed.
+        """
         has_time = not is_over and self._kept.is_due(now)
         if has_time or self._pending or self._is_lost:
             self._begin(has_time)

@@ -6,8 +6,8 @@
     departures ── clean ──┬── delays (by carrier, hour) ───────── sink (Parquet, by carrier)
                           └── routes (by origin, dest) ── top
 
-A table goes in row by row, results go out as a table that Spark reads (report.py). Nothing here
-knows how it is run: `-o topology.reliability.mode=ATLEAST_ONCE` has every row acked.
+A table goes in row by row, and results go out as a table for Spark (report.py). The code is
+independent of the way it is run: `-o topology.reliability.mode=ATLEAST_ONCE` has every row acked.
 """
 
 from collections import Counter
@@ -55,7 +55,7 @@ class Delays(Bolt):
         carrier, hour, _, _, minutes = tup.values
         self.flights[carrier, hour] += 1
         self.late[carrier, hour] += minutes > 0
-        # Whole minutes: a sum of floats would depend on the order in which they come.
+        # Whole minutes: a sum of floats would depend on the order of arrival.
         self.minutes[carrier, hour] += minutes
 
     def on_finish(self):
@@ -107,7 +107,7 @@ def busiest(flights):
 
 
 class Flights(Topology):
-    # A spout's fields are the columns that it reads; one instance reads them in order of time.
+    # The spout's fields are the columns read; a single instance reads the rows in order of time.
     departures = TableSpout.of(
         departures(), columns=["carrier", "sched_dep_time", "origin", "dest", "dep_delay"]
     ).spec()

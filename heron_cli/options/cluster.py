@@ -30,8 +30,8 @@ cluster_options = stacked(
 
 
 def chosen(name: str | None, config_path: str | None) -> "ClusterConfig | None":
-    """The cluster named on the command line, if any; UsageError together with --zookeeper,
-    because a cluster has its own address."""
+    """The cluster named on the command line, or None; UsageError together with --zookeeper, because
+    a cluster has its own address."""
     if name is None:
         return None
     from heron_engine.scheduler.clusters.config import (
@@ -48,11 +48,12 @@ def chosen(name: str | None, config_path: str | None) -> "ClusterConfig | None":
 def scheduled(
     kind: str | None, name: str | None, config_path: str | None
 ) -> "ClusterConfig | None":
-    """The cluster selected by --scheduler and --cluster; None: options suffice.
+    """The cluster selected by --scheduler and --cluster; None if options suffice.
 
-    One rule for all schedulers: --cluster names a file, whose scheduler --scheduler may repeat.
-    Without --cluster, `local` and `spark` need no file; any other scheduler selects the only
-    cluster of its kind. UsageError for a contradiction, or unless exactly one cluster matches.
+    One rule for all schedulers: --cluster names a file; --scheduler may repeat the scheduler of the
+    file. Without --cluster, `local` and `spark` need no file; for any remaining scheduler the only
+    cluster of its kind is selected. UsageError for a contradiction, or unless exactly one cluster
+    matches.
     """
     cluster = chosen(name, config_path)
     if cluster is not None:
@@ -107,8 +108,9 @@ _PAGES = {
 
 
 def with_cluster(function: Function) -> Function:
-    """Both options as one parameter `cluster`, a ClusterConfig or None; takes a command's
-    --scheduler into account."""
+    """Options --cluster and --config as one parameter `cluster`: a ClusterConfig or None,
+    consistent with --scheduler.
+    """
     import functools
 
     @functools.wraps(function)

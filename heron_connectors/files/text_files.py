@@ -26,7 +26,7 @@ from heron_connectors.files.followed import (
 from heron_core.errors import ComponentError
 
 SKIP_BYTES = 1 << 20
-"""Read at once of what was read before, in a file that cannot be positioned."""
+"""Bytes per read while skipping to a position, in a file without seek."""
 OF_UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 NOT_READABLE = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
@@ -43,7 +43,7 @@ class ReadPosition:
     line: int = 0
     """Lines read so far, including earlier files of the name."""
     byte: int = 0
-    """Where the next one begins, in what is compressed, too."""
+    """Offset of the next line, for compressed files in the uncompressed text."""
     inode: int = 0
     """Identity of a followed file; 0 before the first file."""
     mark_byte: int = 0
@@ -88,12 +88,14 @@ class TextFile:
         return None
 
     def take_missed(self) -> str:
-        """What of the file is gone unread, for people; empty for nothing. It is said once."""
+        """Description of lost lines, for people; empty without a loss. Each loss is
+        reported once.
+        """
         missed, self._missed = self._missed, ""
         return missed
 
     def take_notice(self) -> str:
-        """What has become of the file that is no loss as far as is known; as above."""
+        """Description of a change that is not a known loss; reported once."""
         notice, self._notice = self._notice, ""
         return notice
 
@@ -128,7 +130,7 @@ class TextFile:
             path = self._path_now()
             if not path:
                 return False
-        # User code of a spout has no other place for a file that stays open.
+        # A spout has no `with` block for a file that stays open.
         self._file = opened(path).__enter__()
         if self._follows and position.inode not in (0, self._own().inode):
             self.close()  # it was renamed just now
@@ -189,7 +191,7 @@ class TextFile:
             self._search()
 
     def _search(self) -> None:
-        """One that is not found by any name twice is not in the middle of a renaming."""
+        """Mark the file as gone after two searches without any name: a rename is over by then."""
         found = generations(self.position.path)
         if found is not None:
             self._is_gone = self._own().inode not in [each.inode for each in found]
@@ -222,8 +224,9 @@ class TextFile:
         return Generation(self.position.path, found.st_ino, found.st_size, found.st_mtime_ns)
 
     def _may_read(self) -> bool:
-        """Whether a line may be read now: what is behind the position belongs to what is before it.
-        If not, the next look sees to it."""
+        """Whether a line may be read now: bytes after the position must belong to the lines before
+        it. Otherwise the next poll decides.
+        """
         if self._is_at_end and self._is_compressed:
             return False
         if self._own() == self._seen:
@@ -286,7 +289,7 @@ class TextFile:
             self._is_at_end = False
 
     def _path_now(self) -> str:
-        """Where the file is now; empty if it is not there yet."""
+        """Present path of the file; empty if missing."""
         position, mark = self.position, self._mark()
         current = generation(position.path)
         if self._cut is not None and current == self._cut:

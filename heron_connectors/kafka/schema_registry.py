@@ -32,11 +32,11 @@ AVRO = "avro"
 PROTOBUF = "protobuf"
 JSON_SCHEMA = "jsonschema"
 AVRO_KIND, PROTOBUF_KIND, JSON_KIND = "AVRO", "PROTOBUF", "JSON"
-"""The same as a registry calls them; a schema without a kind is Avro's."""
+"""Names of the kinds in a registry; a schema without a kind is Avro's."""
 INSTALL = "pip install 'heronpy-topologies[registry]'"
 
 TIMEOUT_SECS = 5
-"""For one question: less than the six seconds that brokers get, as both are asked at a start."""
+"""Timeout of one request: less than the six seconds for brokers, because a start waits for both."""
 DEFAULTS = {"timeout": TIMEOUT_SECS, "max.retries": 0}
 """Of the client; its own retries would hold an instance for a minute in one call."""
 _STRATEGIES: Mapping[str, Callable[[str, str, str], str]] = {
@@ -59,8 +59,9 @@ def format_key(part: str) -> str:
 
 
 def schema_key(part: str) -> str:
-    """The config key of a part's schema: JSON, or a file of it. A source reads by it, and a sink
-    writes by it."""
+    """Config key of a part's schema: JSON, or the path of a file. A source reads, and a sink
+    writes, by the schema.
+    """
     return f"kafka.{part}.schema"
 
 
@@ -70,7 +71,7 @@ def message_key(part: str) -> str:
 
 
 def package(name: str, kind: str) -> ModuleType:
-    """A module of confluent_kafka's registry client; ComponentError if what it needs is missing."""
+    """A module of confluent_kafka's registry client; ComponentError for a missing dependency."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -97,7 +98,9 @@ class Registry:
         return _STRATEGIES[self.strategy](topic, part, record)
 
     def strategy_of(self, part: str, note: Callable[[str], Any] = str) -> Callable[..., str | None]:
-        """The same as confluent_kafka asks for it; `note` is told the name of each record."""
+        """The subject strategy in confluent_kafka's form; `note` receives the name of each
+        record.
+        """
 
         def subject(context: Any, record: str | None) -> str | None:
             if record is None:
@@ -116,7 +119,7 @@ class Registry:
 
     @contextmanager
     def asked(self, subject: str, topic: str) -> Iterator[None]:
-        """While it is asked for the sake of a subject; ComponentError in one line."""
+        """Turn errors of a request for a subject into a ComponentError of one line."""
         try:
             yield
         except Exception as error:
@@ -129,8 +132,9 @@ class Registry:
             raise ComponentError(text) from None
 
     def problem(self, error: Exception) -> Exception | None:
-        """What an error of the client says: RegistryAway, a ValueError with reason and cure, or
-        None if it is not the registry's."""
+        """Translate an error of the client: RegistryAway, a ValueError with reason and remedy, or
+        None for an error of another origin.
+        """
         if isinstance(error, OSError) or type(error).__module__.startswith(("httpx", "httpcore")):
             return RegistryAway(
                 f"schema registry at {self.url} does not answer: {first_line(error)}"

@@ -46,9 +46,10 @@ record that fails repeatedly must not fall far behind the rest."""
 COMMIT_SECS = "kafka.commit.secs"
 """Config key: the time between two commits (1)."""
 REPEAT_COMMIT_SECS = 5.0
-"""A position that has not changed is committed again after this time, as Java's consumer does: the
-client repeats a commit that brokers did not take at once, maybe behind a later one, and then the
-lower offset would stay. A restart within this time reads these records again."""
+"""An unchanged position is committed again after this time, as in Java's consumer: the client
+repeats a commit that brokers did not accept at once, possibly after a later commit, and the lower
+offset would stay. A restart within this time reads the records again.
+"""
 CONSUMER = "kafka.consumer"
 """Config key: further settings of librdkafka's consumer, for example security."""
 
@@ -57,10 +58,10 @@ AT_END = ("latest", "end", "largest")
 STATE_KEY = "heronpy.kafka_spout"
 """Under it the state has the positions."""
 CHECKPOINTS_MAX = 16
-"""Checkpoints that are not complete and may become so: older ones have failed."""
+"""Maximum of incomplete checkpoints: older ones have failed."""
 
 RecordId = tuple[str, int, int] | tuple[str, int, int, int]
-"""(topic, partition, offset), and how often the partition has left this process, if it has."""
+"""(topic, partition, offset), and the number of times that the partition has left the process."""
 
 
 class KafkaSpout(Spout, TwoPhaseStatefulComponent):
@@ -72,10 +73,10 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
     )
 
     `outputs` of a subclass chooses from value, key, topic, partition, offset, timestamp_ms and
-    headers; other names are fields of a value in JSON or Avro. A record that fails is
-    emitted again; one that cannot be decoded is an error, and is left out. While a schema registry
-    is away its records wait. Under EFFECTIVELY_ONCE the positions are part of the checkpoint, and
-    are committed to the brokers when that is complete.
+    headers; other names are fields of a value in JSON or Avro. A failed record is emitted again; a
+    record that cannot be decoded is an error, and is left out. While a schema registry is away its
+    records wait. Under EFFECTIVELY_ONCE the positions are part of the checkpoint, and are committed
+    to the brokers after its completion.
     """
 
     outputs = ["value"]
@@ -141,7 +142,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         self._waiting = WaitingRecords()
         self._values: dict[RecordId, list[Any]] = {}
         self._readings: dict[PartitionKey, int] = {}
-        """How often a partition has left this process: its records may be read again."""
+        """Number of times that a partition has left the process: its records may be read again."""
         self._paused: set[PartitionKey] = set()
         self._blocked: set[PartitionKey] = set()
         """Paused as well, as a record of them waits for the schema registry."""
@@ -178,8 +179,9 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             self._commit_positions(positions[-1], wait=False)
 
     def _learn_positions(self) -> None:
-        """Where partitions begin that the state does not know: what a restore needs must not
-        depend on what is committed until then."""
+        """Fix the start of partitions missing in the state: a restore must not depend on later
+        commits.
+        """
         make = kafka().TopicPartition
         known: dict[PartitionKey, int] = {}
         for partition_key, offset in self._committed_offsets(self._mine).items():
@@ -197,8 +199,9 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         return committed_offsets(self._consumer, unknown, self._rights.lacking)
 
     def _subscribe(self) -> None:
-        """Begin to read; not before the first next_tuple, when a state that was left is there. The
-        next call tries again if the brokers do not tell where."""
+        """Start reading, at the earliest in the first next_tuple, after a restored state is known.
+        The next call retries if the brokers do not answer.
+        """
         if self._is_fixed:
             self._mine = self._all_partitions[self._index :: self._instances]
             try:
@@ -309,8 +312,9 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             self._take_error(record.error(), record.topic())
 
     def _take_error(self, error: Any, topic: str | None) -> None:
-        """Brokers that are away come back: librdkafka tries on; what it cannot mend is fatal, and
-        so is a right that is lacking: else the topic would look as if it had no more records."""
+        """librdkafka retries after the loss of brokers. A fatal error, or a missing permission,
+        ends the instance: otherwise the topic would seem to have no more records.
+        """
         if error.fatal() or self._rights.lacking(error):
             text = f"Kafka at {self._servers}: {self._rights.described(error, topic)}"
             self.delegate.call_soon(partial(self.delegate.leave, text))
@@ -428,8 +432,9 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             self._commit(wait=False, everything=repeats)
 
     def _commit(self, wait: bool, everything: bool) -> None:
-        """With `everything` once more what was asked for before: it may still be under way, and is
-        refused when the partition has moved."""
+        """With `everything`, repeat the last commit: it may still be under way, and is refused
+        after a move of the partition.
+        """
         safe = self._ledger.commits(everything)
         if safe:
             self._commit_positions(safe, wait)
@@ -465,7 +470,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         self._fields.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Where to read on; an engine that keeps state has what was emitted before."""
+        """Positions to continue from, for engines that keep state."""
         ledger = self._ledger
         read = {
             partition_key: ledger.position(partition_key) for partition_key in ledger.partition_keys

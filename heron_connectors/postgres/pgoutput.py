@@ -1,8 +1,8 @@
 """Messages of pgoutput, the output plugin of Postgres' logical replication, from their bytes.
 
-Protocol version 1, as the manual of Postgres describes it ("Logical Replication Message Formats",
-https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html). Pure. Whatever
-the bytes are, what is raised is a `DecodingError`.
+Protocol version 1, according to the manual of Postgres ("Logical Replication Message Formats",
+https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html). Pure. Malformed
+bytes always raise `DecodingError`.
 """
 
 import struct
@@ -34,7 +34,7 @@ UNCHANGED: Final = _Unchanged()
 """A large value (TOAST) unchanged by an UPDATE and therefore absent from the log."""
 Value = str | None | _Unchanged
 Values = tuple[Value, ...]
-"""Texts of a row, as the output functions of its columns' types write them."""
+"""Texts of a row, in the format of the columns' output functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,9 @@ class Update:
 
     oid: int
     old_kind: str
-    """K: `old` has the previous replica identity, O: the whole previous row; empty: there is
-    none."""
+    """K: `old` has the previous replica identity, O: the whole previous row; empty: no previous
+    row.
+    """
     old: Values | None
     new: Values
 

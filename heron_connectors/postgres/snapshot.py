@@ -1,4 +1,5 @@
-"""Which rows of tables were read before their changes, and which changes those rows have. Pure.
+"""Bookkeeping of table rows read before their changes, and of the changes already in the rows.
+Pure.
 
 Theory of operation. The rows of a table are read in the order of the primary key, in one snapshot
 of the server. A session that breaks ends its snapshot: the next session goes on behind the newest
@@ -109,7 +110,8 @@ class TableParts:
 
 IsUpTo = Callable[[Sequence[KeyColumn], Key, Key], bool]
 """(columns, key, other key) -> whether the key is at or before the other key, in the server's
-order."""
+order.
+"""
 RowMessage = Insert | Update | Delete
 
 
@@ -136,8 +138,9 @@ class SnapshotState:
         return self.has_begun and self.current is None
 
     def forget(self, flushed: int) -> None:
-        """All transactions before an LSN are done: if there are no others that a snapshot has, the
-        parts of the tables are needed no more."""
+        """All transactions before an LSN are done: with the last snapshot's end flushed, the parts
+        of the tables are dropped.
+        """
         if self.is_over and flushed >= self.end_lsn:
             self.tables = []
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 LOCAL_PREFIX = "local-"
 BATCH_BYTES_MAX = 1 << 20
-"""Of results that are returned at once; one result may be larger."""
+"""Maximum size of a message of results; a single result may be larger."""
 
 
 class WaitingResult(Struct, frozen=True):
-    """A result, returned together with others of its message."""
+    """A result, waiting for the common message of its batch."""
 
     request_id: str
     text: str
@@ -47,7 +47,7 @@ class ReturnResults(Bolt):
         return not self._waiting
 
     def process(self, tup: Any) -> None:
-        """Add a result, returned and acked together with others of the message."""
+        """Add a result, to be returned and acked with the rest of the message."""
         result, info = tup.values
         if info is None:
             self.ack(tup)

@@ -52,11 +52,11 @@ class Segment:
     parts: tuple[SegmentPart, ...]
     transaction: str = ""
     run: str = ""
-    """Of the topology that has added it; empty for a query of Spark's."""
+    """Transaction of the writing topology; empty for a query of Spark's."""
 
 
 class MissingSegment(Exception):
-    """What is to be read is not there any more; the text is one line."""
+    """A segment to be read is missing; the text is one line."""
 
 
 def writers_of(folder: str) -> list[str]:
@@ -104,11 +104,11 @@ class SegmentLog:
         return sorted(int(found[1]) for name in names if (found := _SEGMENT.fullmatch(name)))
 
     def has(self, number: int) -> bool:
-        """Whether a segment is there."""
+        """Whether a segment exists."""
         return os.path.exists(self._file(number))
 
     def segment(self, number: int) -> Segment:
-        """Read a segment's description; MissingSegment if there is none."""
+        """Read a segment's description; MissingSegment if absent."""
         try:
             with open(self._file(number), encoding="utf-8") as file:
                 found = json.load(file)
@@ -220,7 +220,7 @@ class SegmentLog:
             if is_old:
                 remove(path)
 
-    # --- for a reader who is alone ----------------------------------------------------------------
+    # --- for a single reader ----------------------------------------------------------------------
 
     def remove_until(self, number: int) -> None:
         """Remove the rows of the segment and of earlier segments. Descriptions are kept for a

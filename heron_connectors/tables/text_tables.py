@@ -39,7 +39,7 @@ ROWS_AT_ONCE = 1000
 INFERRED_FILES_MAX = 1024
 """Types are remembered of so many files."""
 NOTHING = frozenset({"", "NULL", "null", "NA", "N/A", "NaN", "nan", "#N/A"})
-"""How a CSV file says that there is no value, where a column is not one of texts."""
+"""Texts that stand for null in CSV columns other than text columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ _AT_ONCE = {
 
 
 class TypedValues:
-    """Makes the values of one declared type: of texts, or of what JSON has."""
+    """Converts values to one declared type: from texts, or from JSON values."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -358,7 +358,7 @@ INFERRED = {
 
 
 def csv_types(path: str, options: CsvOptions, names: tuple[str, ...]) -> dict[str, str]:
-    """The types of all columns, by all values of a file that is as it was."""
+    """Types of all columns, by all values of an unchanged file."""
     from os import stat
 
     found = stat(path)
@@ -395,7 +395,7 @@ def _are(compute: Any, values: Any, kind: str) -> bool:
 
 
 def json_columns(path: str) -> list[str]:
-    """What the first objects of a file have, in the order in which it comes up; OSError."""
+    """Keys of the first objects of a file, in order of appearance; OSError."""
     found: dict[str, None] = {}
     for line in islice(_lines(path), FIRST_RECORDS):
         try:

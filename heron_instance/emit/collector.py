@@ -220,8 +220,8 @@ class BoltCollector(TaskCollector):
         """Deliveries without a root, which are never reported or replayed."""
         self.count_untracked: Callable[[str], None] = lambda stream: None
         self.ack: Callable[[Any], None] = outbox.acked.append
-        """The tuple is processed. It is only noted: `Outbox.settle` works out all acks of a batch
-        at once, which saves a Python call for each."""
+        """Note that the tuple is processed: `Outbox.settle` folds all acks of a batch at once,
+        which saves a Python call for each."""
         self.emit: Emit = self.emit_of(self.emit_general, DEFAULT_STREAM)
 
     def go_on_counting(self, before: "TaskCollector") -> None:
@@ -233,9 +233,9 @@ class BoltCollector(TaskCollector):
     def emit_of(
         self, general: Emit, unnamed: str | None, user: Any = None, thread: NextNumber = int
     ) -> Emit:
-        """As `emits_made`. Of a pystorm bolt `user`, what is emitted without anchors is anchored to
-        its _current_tups if its auto_anchor says so; all else, and what comes when `thread` tells
-        another number than now, is left to `general`."""
+        """As `emits_made`. For a pystorm bolt `user`, emits without anchors are anchored to its
+        _current_tups if its auto_anchor is set; every other case, and emits while `thread` returns
+        another number than now, go to `general`."""
         return self.emits_made(general, unnamed, user, thread)
 
     def emit_general(
@@ -325,7 +325,7 @@ class BoltCollector(TaskCollector):
         self.outbox.flush_if_full()
 
     def ack_batch(self, tup: Any) -> None:
-        """As `ack`, of a tuple whose values are a record batch: it counts for all of its rows."""
+        """As `ack`, for a tuple whose values are a record batch, counting all rows."""
         roots = tup.roots
         if roots is None or roots or type(roots) is SharedAnchorState:
             self.outbox.acks_counted += tup.values.num_rows - 1
@@ -367,7 +367,7 @@ class BoltCollector(TaskCollector):
 
 
 class SpoutCollector(TaskCollector):
-    """emit of a spout: it starts the trees and remembers which tuple id each root stands for."""
+    """emit of a spout: starts the trees and records the tuple id of each root."""
 
     emit_by_stream = staticmethod(spout_emit_by_stream)
 

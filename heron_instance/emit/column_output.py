@@ -25,7 +25,7 @@ RUNS_MAX = 4096
 
 
 class ColumnBuffer(OutputBuffer):
-    """Slices of one stream for one task, each with its own pair of ids."""
+    """Slices of one stream for one task, each with a pair of ids."""
 
     __slots__ = ("ids_of_slices", "rows", "slices")
 
@@ -122,8 +122,9 @@ class ColumnOutput:
         """stream index -> division of a batch for each consumer"""
 
     def kept(self, frame: Any, route: Route) -> pa.Table:
-        """The frame's rows as they are now, for an emit that is made later: user code may change
-        its arrays behind the emit. TypeError as for `emission`."""
+        """The frame's present rows, for a later emit: user code may change its arrays meanwhile.
+        TypeError as for `emission`.
+        """
         batches = record_batches(frame, route.spec, self._where(route))
         return pa.Table.from_batches(batches, schema=schema_of(route.spec))
 

@@ -1,4 +1,4 @@
-"""What an instance is about to send: buffers of packed tuples, acks, and the rule when they go.
+"""Outgoing data of an instance: buffers of packed tuples, acks, and the rule of flushing.
 
 A buffer collects the tuples for one destination task (or, for an ALL grouping, for all tasks of one
 container: they travel once and are fanned out by its stream manager). A flush sends everything as
@@ -43,8 +43,7 @@ BUFFERS_COUNTED = 4
 SLOW_START_AFTER_SECS = 0.1
 """Pause that indicates a slow bolt: a fast bolt empties its queue sooner."""
 SLOW_START_TUPLES = 8
-"""So many deliveries are sent in the first interval after such a pause, then twice as many in the
-next one, and so on."""
+"""Deliveries in the first interval after such a pause; each later interval doubles the number."""
 SLOW_START_SECS = 0.02
 """Such an interval, in which the next pause arrives in time: a stream manager and a control thread
 have to wake up for it. Deliveries in excess wait for the end of the interval; a slower instance
@@ -108,7 +107,7 @@ class OutputBuffer(TupleBuffer):
 
 
 class Outbox(BufferRoom):
-    """The buffers, acks and inits of one instance; `send` is what puts a message on the wire."""
+    """The buffers, acks and inits of one instance; `send` puts a message on the wire."""
 
     def __init__(
         self,
@@ -126,16 +125,16 @@ class Outbox(BufferRoom):
         self.epoch = 0
         self.send = send
         self.admit = admit
-        """Returns when tuples may be sent: it waits for the plan, and for back-pressure to end."""
+        """Returns when tuples may be sent, after the plan is known and back-pressure has ended."""
         self.may_send = may_send
         """Whether `admit` would return at once."""
         self.clock = clock
         self.rest = rest
-        """Does nothing for so many seconds."""
+        """Sleeps for a number of seconds."""
         self._slow_start_tuples = 0
-        """After a long pause: how many tuples may be sent in this interval; 0: any number."""
+        """After a long pause: limit of tuples in the present interval; 0: unlimited."""
         self._slow_start_left = 0
-        """How many of them are left."""
+        """Remaining tuples of the limit."""
         self._slow_start_until = 0.0
         """End of the interval, by `clock`."""
         self.buffers: list[OutputBuffer] = []
@@ -250,7 +249,7 @@ class Outbox(BufferRoom):
             self.send(messages)
 
     def settle(self) -> None:
-        """Work out what the acks since the last call come to: one xor for each root."""
+        """Fold the acks since the last call: one xor for each root."""
         count = len(self.acked)
         if self.foreign is not None and not self.foreign.make_now():
             return  # emits before the acks are still pending

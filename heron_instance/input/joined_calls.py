@@ -18,7 +18,7 @@ from heron_instance.input.cursor_calls import CursorCalls
 from heron_instance.input.waiting_input import WaitingInput
 
 JOINED_MESSAGES_MAX = 64
-"""So many are looked at together: what they share is a small part of each then."""
+"""Messages joined at a time: their shared cost is then a small part of each."""
 JOINED_TUPLES_MAX = 64
 """A larger message is run alone: its tuples share the per-message work."""
 NO_ROOT = bytes(NUMBER_BYTES)
@@ -28,7 +28,7 @@ Joined = tuple[RowCursor, str, str]
 
 
 class JoinedCalls(CursorCalls):
-    """Runs the small messages at the front one after the other."""
+    """Runs the small messages at the front in turn."""
 
     joins = True
     """Whether small messages may run together; False for drivers that measure each message."""

@@ -4,8 +4,8 @@ A batch is one tuple of the component's class: its value is the record batch, it
 has all roots of the rows. The form of the emit is irrelevant: rows of tuple streams are
 converted to columns here, and vice versa.
 
-A row is a tuple, whoever batched it: rows without common columns, and a batch with an exception,
-are halved down to the row at fault (dividing.py).
+A row is a tuple, independently of its batching: rows without common columns, and a batch with an
+exception, are halved down to the failing row (dividing.py).
 """
 
 from array import array
@@ -73,7 +73,7 @@ class BatchReader:
         streams: list[str],
         values: list[list[Any]] | None,
     ) -> list[RecordPiece]:
-        """The batches of a message: of a COLUMNS one, or of the tuples that `values` are of."""
+        """The batches of a message: of a COLUMNS message, or of the tuples with these `values`."""
         if head.flags & COLUMNS:
             stream, every = streams[head.stream], range(head.items)
             columns = self.columns(head, batch, component, stream)
@@ -128,7 +128,7 @@ class BatchReader:
         return found
 
     def part(self, piece: RecordPiece, rows: range) -> RecordPiece:
-        """Some rows of a piece, as no tracked one: whose anchors they have is left open."""
+        """Some rows of a piece, untracked: their anchors are left open."""
         start, columns = rows.start - piece.rows.start, piece.columns
         if isinstance(columns, Misfit):
             some = columns.rows[start : start + len(rows)]
@@ -142,8 +142,9 @@ class BatchReader:
     ) -> tuple[RecordPiece, RecordPiece]:
         """A piece of several rows as two: between two pairs of root and edge if it has several.
 
-        `tup` is what the piece was handed over as, with the edges of what was emitted for it: it is
-        settled from here on, and these edges are to be acked with the halves."""
+        `tup` is the delivered form of the piece, with the edges of its emits. The function settles
+        `tup`, and the halves ack the edges.
+        """
         rows, pairs = piece.rows, piece.pairs
         if batch.ids is None or len(pairs) < 2:
             middle = rows.start + len(rows) // 2

@@ -45,18 +45,19 @@ class SpoutDriver(ComponentDriver):
         self._planned = False
         """Whether the topology's activity is known; before, the remaining work is unknown."""
         self._ack: Callable[[Any], None] | None = None
-        """None where the base class's does nothing: a call for each tuple is saved."""
+        """None where the base class's method does nothing: a call for each tuple is saved."""
         self._step = 1
         """Calls of next_tuple before the next look at the clock."""
         self.hooks: Any = None
         self._watermark_ms = NO_WATERMARK
-        """The highest that the spout has given."""
+        """The spout's highest watermark."""
         self._watermark_due = 0.0
         self._delivered = outbox.deliveries
-        """At the end of the last turn: what was sent, and what is buffered."""
+        """Sent and buffered tuples at the end of the last turn."""
         self._defers_fails = False
-        """Whether an update is under way whose bolts fail what their windows hold: a tuple that
-        `fail` emits at once would go where its key does not belong any more."""
+        """Whether an update is under way whose bolts fail the content of their windows: a tuple
+        that `fail` emitted at once would go to the previous owner of its key.
+        """
         self._deferred: list[tuple[array[int], bool]] = []
         """Failed roots, and whether they expired; the component is notified later."""
         self.emitted_ids: EmittedIds | None = None
@@ -79,7 +80,7 @@ class SpoutDriver(ComponentDriver):
         self.collector.router.repack(packing)
 
     def advance_watermark(self, watermark_ms: int) -> None:
-        """The spout emits no event below it from here on; it is sent at the end of a turn."""
+        """Set a lower bound of the spout's later events, sent at the end of a turn."""
         self._watermark_ms = max(self._watermark_ms, watermark_ms)
 
     def send_watermark(self) -> None:
@@ -123,8 +124,8 @@ class SpoutDriver(ComponentDriver):
             self.user_raised(name)
 
     def turn(self, until: float) -> bool:
-        """Call next_tuple until a call emits nothing, emits are blocked, or `until`; whether it
-        emitted.
+        """Call next_tuple until a call emits nothing, emits are blocked, or `until`; returns
+        whether the spout emitted.
 
         Sends lingering buffers on the way, and flushes at the end of an idle turn.
         """
@@ -153,7 +154,7 @@ class SpoutDriver(ComponentDriver):
         return self._delivered != self.outbox.deliveries
 
     def call_once(self) -> bool:
-        """One call of next_tuple with the work of a turn; whether it emitted."""
+        """One call of next_tuple with the work of a turn; returns whether tuples were emitted."""
         started = self.clock()
         calls, emitted = self.some_calls(1, started)
         self._end_turn(calls, started, self.clock())
@@ -210,7 +211,7 @@ class SpoutDriver(ComponentDriver):
                 self.hooks.spout_ack(tup_id, None)
 
     def begin_checkpoint(self, checkpoint: int) -> None:
-        """What was emitted so far is in front of the barrier of this checkpoint."""
+        """Assign the emits so far to this checkpoint."""
         assert self.emitted_ids is not None
         self.emitted_ids.take(self.collector.done_at_once)
         self.emitted_ids.barrier(checkpoint)
@@ -275,7 +276,7 @@ class SpoutDriver(ComponentDriver):
         )  # fmt: skip
 
     def _acked_each(self, roots: "array[int]") -> None:
-        """The same where other objects are told of each ack."""
+        """As `_acked`, where other objects observe each ack."""
         pending, started, hooks = self.collector.pending, self.collector.started, self.hooks
         replayed = self.failed_ids.acked if self.failed_ids else None
         for root in roots:
@@ -295,7 +296,7 @@ class SpoutDriver(ComponentDriver):
                 hooks.spout_ack(tup_id, begun)
 
     def _complete(self, root: int) -> float:
-        """A root of the sample is done: how long did it take? Returns when it was begun."""
+        """Complete a sampled root and record its duration; returns its start time."""
         begun = self.collector.started.pop(root)
         self.metrics.complete.add(self.clock() - begun)
         return begun

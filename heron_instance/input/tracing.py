@@ -1,6 +1,7 @@
-"""Drivers of a topology that traces a sample of its tuple trees (topology.trace.sample).
+"""Drivers of a topology with traces of sampled tuple trees (topology.trace.sample).
 
-Other topologies do not use them, and have no overhead. The control thread collects the records.
+Only such topologies use these drivers, so tracing has no overhead otherwise. The control thread
+collects the records.
 """
 
 from collections import deque

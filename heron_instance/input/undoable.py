@@ -50,13 +50,15 @@ class UndoableCalls(RowMaker):
     can_undo = True
     """Whether the caller can undo effects at all."""
     undoes = False
-    """Whether what raises is undone by the caller: every call of user code that is about tuples or
-    time ends with UserCodeRaised then."""
+    """Whether the caller undoes failed calls: every call of user code for tuples or time then ends
+    with UserCodeRaised.
+    """
     is_trying = False
     """Something is under way that may raise and be tried again."""
     _takes = False
-    """It has a batch, and is maybe still making values of it, which may take seconds: a serializer
-    of user code, the import of pyarrow on a busy machine."""
+    """Whether the bolt has a batch, perhaps while its values are still being created, for seconds:
+    a serializer of user code, the import of pyarrow on a busy machine.
+    """
     _before_attempt: Sequence[Totals] = ()
     """Counts before the current attempt, which may be undone. Replaced for each attempt, so that
     another thread detects changes."""
@@ -150,8 +152,9 @@ class UndoableCalls(RowMaker):
             self.metrics.executed += sum(each.values.num_rows - 1 for each in some)
 
     def skip_rows(self, frames: Frames, first: int, last: int | None, fault: LetterFault) -> int:
-        """These tuples of a message are abandoned: they count as processed, and are letters, or
-        count as failed for good. Returns how many they are."""
+        """Abandon these tuples of a message: count them as processed, and as letters or final
+        failures. Returns the number of tuples.
+        """
         head, letters = header_of(frames), self.collector.letters
         items = (head.items if last is None else last) - first
         if self.recorder is not None:
@@ -183,8 +186,9 @@ class UndoableCalls(RowMaker):
 
     @property
     def abandoned_count(self) -> int:
-        """What was taken and is not processed, and never will be: tuples, and calls that are about
-        no single one, a window's for instance (some of its tuples are not processed, whichever)."""
+        """Number of tuples and calls taken and never to be processed. A call may concern several
+        tuples, a window's for instance, without a single one at fault.
+        """
         return self.collector.failed_for_good + self.metrics.calls_given_up
 
     def history(self) -> dict[str, int]:
@@ -193,8 +197,7 @@ class UndoableCalls(RowMaker):
         return {name: getattr(self.metrics, name) for name in HISTORY}
 
     def take_back(self, numbers: Mapping[str, int]) -> None:
-        """The topology is restored to where `history` was that: what was counted since then has not
-        happened, and comes again."""
+        """Restore the counts `history`: later counts are undone, and will be repeated."""
         metrics, calls = self.metrics, self.metrics.calls_given_up
         for name in HISTORY:
             setattr(metrics, name, numbers.get(name, 0))
@@ -254,7 +257,7 @@ class UndoableCalls(RowMaker):
         return list(self.source_watermarks.known())
 
     def tell_again(self, watermarks: SourceWatermarks) -> None:
-        """The component is another object: it hears what its sources have said so far."""
+        """Repeat the sources' watermarks for a new object of the component."""
         self.source_watermarks = watermarks
         for source, watermark_ms in watermarks.known():
             component, _ = self._sources[source]
@@ -264,8 +267,9 @@ class UndoableCalls(RowMaker):
 
 
 def _put_at(raised: UserCodeRaised, first: int, positions: list[range]) -> None:
-    """By which tuple of the message it was raised: `row` is that among those which were run, from
-    the one at `first` on, or as batches of the rows at `positions`."""
+    """Locate the tuple of the message that failed: `row` counts among the tuples that were run,
+    from `first` on, or as batches of the rows at `positions`.
+    """
     if raised.row is None:
         return
     if positions:

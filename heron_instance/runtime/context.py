@@ -53,8 +53,8 @@ class InstanceContext(TopologyContext):
     def tick_secs(self) -> float | None:
         """Seconds between the ticks of this instance, None for no ticks; read after `initialize`.
 
-        What the component requested; else what the config says now, for heronpy's own way of asking
-        for ticks is to set them in the config that `initialize` gets.
+        The component's request, or else the present config: in heronpy, components request ticks
+        through the config passed to `initialize`.
         """
         if self._requested_tick_secs is not None:
             return self._requested_tick_secs
@@ -127,14 +127,14 @@ class InstanceContext(TopologyContext):
         return self.get_sources(self._component)
 
     def get_component_streams(self, component_id: str) -> list[str]:
-        """The names of the streams that a component declares; empty for an unknown one."""
+        """Names of the streams that a component declares; empty for an unknown component."""
         component = self._topology.by_name.get(component_id)
         return [] if component is None else [each.name for each in component.outputs]
 
     def get_component_output_fields(
         self, component_id: str, stream_id: str = DEFAULT_STREAM
     ) -> list[str]:
-        """The fields of a component's stream; ValueError if it has no such stream."""
+        """Fields of a component's stream; ValueError for an unknown stream."""
         component = self._topology.by_name.get(component_id)
         stream = None if component is None else component.stream(stream_id)
         if stream is None:

@@ -55,7 +55,7 @@ class NewestStateStore(Protocol):
     latest: int
     """The highest number of a saved state, after `load`."""
     loaded: tuple[int, bytes | None]
-    """Number and state that `load` has returned; 0 and None without one."""
+    """Number and state returned by `load`; 0 and None without a state."""
 
     def load(self) -> bytes | None:
         """The newest state, for a replacement process; None without one. HeronError if
@@ -73,7 +73,7 @@ class InstanceEnvironment(Struct, frozen=True):
     """Receives the engine's log lines."""
     call_soon: CallSoon = _call_now
     call_later: CallLater | None = None
-    """None: a timer in a thread of its own, whose call then comes by `call_soon`."""
+    """None: a timer in a separate thread, which makes the call by `call_soon`."""
     construct: Construct = construct
     wrap: Wrap = _identity
     """Given "emit", "emit_batch", "ack" or "fail" and its implementation, returns the function
@@ -88,15 +88,17 @@ class InstanceEnvironment(Struct, frozen=True):
     None without checkpoints."""
 
     waits_for_state: bool = False
-    """Whether the component is created only after its initial state is known. (The tester
-    creates it at once, and again on a restore.)"""
+    """Whether the component is created only after its initial state is known. (The tester creates
+    the component at once, and again on a restore.)
+    """
 
     fails_at_once: bool = False
     """Whether a failing bolt is never retried: a user's test should see the exception."""
 
     poll: Callable[[], None] | None = None
-    """In the main thread, between two tuples: take the control messages that have come. None where
-    they are taken anyway."""
+    """In the main thread, between two tuples: take the control messages received. None if another
+    thread takes control messages.
+    """
 
     report: Callable[[FromInstance], None] = _reported_to_nobody
     """Sends a control message, in the main thread."""
@@ -106,8 +108,9 @@ class InstanceEnvironment(Struct, frozen=True):
     newest_state: NewestStateStore | None = None
     """Saved states under at-least-once delivery."""
     load_moved: Callable[[int, int], bytes] | None = None
-    """The state of a task that was saved for an update, given the update's number and the task;
-    HeronError if it cannot be had. None where checkpoints are taken."""
+    """State of a task saved for an update, given the update's number and the task; HeronError if
+    unavailable. None in topologies with checkpoints.
+    """
 
     incarnation: Incarnation = field(default_factory=Incarnation)
     """Identity of the task's process."""
@@ -116,7 +119,7 @@ class InstanceEnvironment(Struct, frozen=True):
     wall_ms: Callable[[], int] = _wall_ms
     """Current time, in ms since 1970, for display."""
     recorder: FlightRecorder | None = None
-    """Takes down what the instance does; None without `topology.flight.recorder`."""
+    """Records the instance's steps; None without `topology.flight.recorder`."""
     component_logger: logging.Logger | None = None
     """The user's `self.logger`; None: `logger`."""
 
@@ -126,7 +129,9 @@ class InstanceEnvironment(Struct, frozen=True):
         return self.wrap is _identity
 
     def note_begin(self) -> None:
-        """The component is made, unless it waits for its state: for the flight recorder."""
+        """Note the created component for the flight recorder, unless the component waits for its
+        state.
+        """
         if self.recorder is not None and not self.waits_for_state:
             newest = self.newest_state
             self.recorder.began(*((0, None) if newest is None else newest.loaded))

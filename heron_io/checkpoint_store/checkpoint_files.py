@@ -1,17 +1,17 @@
 """A checkpoint store of files, on any file system.
 
     TOPOLOGY/CHECKPOINT/…             the states of one checkpoint (state_folder.py)
-    TOPOLOGY/own/RUN/TASK/…           the same for states that an instance has saved by itself
-    TOPOLOGY/own/RUN/begun            the run has begun here: without this file, the store is
+    TOPOLOGY/own/RUN/TASK/…           states saved by an instance itself, in the layout above
+    TOPOLOGY/own/RUN/begun            start mark of the run: without the mark, the store is
                                       missing (a disk that is not mounted)
-    TOPOLOGY/over                     the highest number of runs that have ended, or were killed
+    TOPOLOGY/over                     highest number of ended or killed runs
     TOPOLOGY/shared/TASK/NAME         a file of several checkpoints, named after its content
 
-A file is complete when it appears at its path: it is renamed to the path if the file system can
-rename, and otherwise appears with its last byte. A state's own file comes last, after its files.
+A file is complete when it appears at its path: by a rename if the file system supports renames, and
+otherwise with its last byte. A state's own file comes last, after its files.
 
-Files are removed with the last checkpoint that has them. Files of a checkpoint that is not complete
-yet are safe: they are new, or belong to a checkpoint newer than the discarded one.
+Files are removed with the last referring checkpoint. Files of an incomplete checkpoint are safe:
+they are new, or belong to a checkpoint newer than the discarded one.
 """
 
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
@@ -23,8 +23,9 @@ OWN = "own"
 """Folder of a topology with the states that its instances save by themselves, without a
 checkpoint."""
 BEGUN = "begun"
-"""File of a run with saved states in this store. A folder of an unmounted disk is as empty as that
-of a first run; only a file that is written before the first process starts tells the two apart."""
+"""File of a run with saved states in the store. The folder of an unmounted disk is as empty as the
+folder of a first run; only a file written before the first process starts distinguishes the two.
+"""
 OVER = "over"
 """File of a topology with the highest number of a checkpoint whose run is over."""
 
@@ -34,7 +35,8 @@ class CheckpointFiles:
 
     def __init__(self, access: FileAccess, folder: str, key: bytes = b"") -> None:
         """`key` signs the states of checkpoints, and loaded states must have its signature; empty:
-        states have no signature, or it is not checked."""
+        states without signature, or without a check.
+        """
         self._access = access
         self._folder = folder.rstrip("/") or "/"
         self._key = key
@@ -64,11 +66,11 @@ class CheckpointFiles:
         return sorted(int(each) for each in names if each.isdigit())
 
     def own(self, topology: str, run: str) -> StateFolder:
-        """Parent folder of the states that the instances of one run have saved by themselves."""
+        """Parent folder of the states saved by one run's instances themselves."""
         return StateFolder(self._access, f"{self._folder}/{topology}/{OWN}/{run}", "")
 
     def begin_run(self, topology: str, run: str) -> None:
-        """Note that a run saves its states here from now on."""
+        """Note the start of a run that saves its states here."""
         path = f"{self.own(topology, run).path}/{BEGUN}"
         try:
             if self._access.size(path) is None:
@@ -77,7 +79,7 @@ class CheckpointFiles:
             raise wrong(f"{path} cannot be written", error) from error
 
     def check_run(self, topology: str, run: str) -> None:
-        """CheckpointStoreError if the store is not the one in which a run has begun."""
+        """CheckpointStoreError for a store without the run's start mark."""
         if not self.has_begun(topology, run):
             raise self.absent(topology)
 
@@ -90,7 +92,7 @@ class CheckpointFiles:
             raise wrong(f"{path} cannot be looked at", error) from error
 
     def absent(self, topology: str) -> CheckpointStoreError:
-        """Error for a store that should have states of a topology, and has none."""
+        """Error for a store that should have states of a topology, and is empty."""
         return CheckpointStoreError(
             f"{self._folder}/{topology} has none of the states that {topology} saved: mount its "
             "disk, or restore the folder"
@@ -144,7 +146,7 @@ class CheckpointFiles:
         return self.checkpoint(topology, checkpoint).load(task)
 
     def discard(self, topology: str, checkpoint: int) -> None:
-        """See CheckpointStore; files that only this checkpoint has are removed as well."""
+        """See CheckpointStore; files of this checkpoint alone are removed as well."""
         path = f"{self._folder}/{topology}/{checkpoint}"
         try:
             files = self._all_files(topology, checkpoint)

@@ -1,11 +1,11 @@
 """Whether a checkpoint store is the store in which a run has started.
 
 The folder of an unmounted disk exists and is empty. A state saved there becomes hidden when the
-disk returns, and the checkpoint with the state, already committed by sinks, is lost. So a run
-writes a mark in its store before its first state, and saves nothing in a store without the mark.
+disk returns, and its checkpoint, already committed by sinks, is lost. So a run writes a mark in its
+store before its first state, and saves nothing in a store without the mark.
 
-In a store shared by several hosts one process of the run writes the mark, and all others check
-the mark: a host with an unmounted disk finds no mark, and saves nothing.
+In a store shared by several hosts one process of the run writes the mark, and all others check the
+mark: a host with an unmounted disk lacks the mark, and saves nothing.
 """
 
 import time
@@ -32,9 +32,10 @@ class RunMarker:
         begins: bool = False,
         awaits: bool = False,
     ) -> None:
-        """`is_folder`: the store is on this machine; one with a server does not answer when it is
-        away. `begins`: the store was away when the run began, so the mark may be missing, and is to
-        be left. `awaits`: the process that leaves it may not have come so far."""
+        """`is_folder`: the store is a local folder; a store on a server does not answer when
+        unavailable. `begins`: the store was unavailable at the start of the run, so the mark may be
+        missing, and is written. `awaits`: the process that writes the mark may be later.
+        """
         self._topology = topology
         self._run = run
         self._is_folder = is_folder
@@ -42,7 +43,7 @@ class RunMarker:
         self._awaits = awaits
 
     def check(self, store: CheckpointFiles) -> None:
-        """CheckpointStoreError if the store is not the one in which the run has begun."""
+        """CheckpointStoreError for a store without the run's mark."""
         if not self._is_folder:
             return
         if self._begins:
@@ -53,8 +54,9 @@ class RunMarker:
     def check_first(
         self, store: CheckpointFiles, rest: Callable[[float], None] = time.sleep
     ) -> None:
-        """As `check`, before the first state of a process: it waits for a mark that is to come.
-        `rest` waits for so many seconds."""
+        """As `check`, before the first state of a process, with a wait for the mark. `rest` sleeps
+        for a number of seconds.
+        """
         attempts = int(AWAIT_SECS / POLL_SECS) if self._awaits and self._is_folder else 0
         while attempts and not store.has_begun(self._topology, self._run):
             attempts -= 1

@@ -1,11 +1,11 @@
-"""The states of one checkpoint: in a checkpoint store, or in a savepoint's folder of its own.
+"""The states of one checkpoint: in a checkpoint store, or in a savepoint's own folder.
 
     TASK               a state (state_file.py)
     TASK.files         names of its files, if it has any: [[name, bytes], …]
     description.json   description of the states (heron_core.state.description), written last of all
 
-Files of states are in another folder, TASK/NAME, which all checkpoints of a topology share; a
-savepoint has a folder of its own.
+Files of states are in another folder, TASK/NAME, shared by all checkpoints of a topology; a
+savepoint has a separate folder.
 """
 
 import json
@@ -34,7 +34,7 @@ class FileAccess(Protocol):
         """Write a file that survives any crash, in the place of an existing one."""
 
     def read(self, path: str) -> bytes:
-        """Content of a file; FileNotFoundError if there is none."""
+        """Content of a file; FileNotFoundError if missing."""
 
     def upload(self, local: str, path: str) -> None:
         """As `write`, with a file of this machine."""
@@ -43,7 +43,7 @@ class FileAccess(Protocol):
         """Copy a file to this machine."""
 
     def size(self, path: str) -> int | None:
-        """Size of a file; None if there is no file."""
+        """Size of a file; None if missing."""
 
     def names(self, folder: str) -> list[str]:
         """Names in a folder; empty if there is no folder."""
@@ -62,7 +62,8 @@ class StateFolder:
         self, access: FileAccess, path: str, shared: str, signer: Signer | None = None
     ) -> None:
         """`shared` is the folder of the states' files. `signer` signs saved states, and loaded
-        states must have its signature; None: states have no signature, or it is not checked."""
+        states must have its signature; None: states without signature, or without a check.
+        """
         self.access = access
         self.path = path
         self._shared = shared
@@ -95,7 +96,7 @@ class StateFolder:
         if local is not None:
             self.access.upload(local, stored)
             return
-        # None is larger than RocksDB makes its files (64 MiB), or the whole state is in memory.
+        # RocksDB's files are smaller (64 MiB), or the whole state is in memory.
         self.access.write(stored, (state.source.read(name),))
 
     def load(self, task: int) -> bytes:
@@ -131,8 +132,9 @@ class StateFolder:
         return state, signature
 
     def _missing(self, what: str) -> CheckpointStoreError:
-        """Error for a missing file, which tells whether the store itself is missing: a folder that
-        is not mounted is empty."""
+        """Error for a missing file, or for a missing store: a folder that is not mounted is
+        empty.
+        """
         around = self.path.rpartition("/")[0]
         try:
             is_there = bool(self.access.names(around))
@@ -168,8 +170,9 @@ class StateFolder:
             raise wrong(f"{path} cannot be looked at", error) from error
 
     def check_signatures(self, tasks: Iterable[int]) -> None:
-        """StateNotSigned if the signer's topology has not saved the state of one of the tasks. A
-        state that cannot be read now is skipped: a task that begins with it waits for it."""
+        """StateNotSigned for a state of a task without the signature of the signer's topology. An
+        unreadable state is skipped: its task waits for the state at the start.
+        """
         for task in tasks:
             try:
                 self.load(task)

@@ -1,10 +1,10 @@
 """The state backend for state larger than memory: a RocksDB of the instance, by rocksdict.
 
-Every get reads and unpacks, every put packs and writes: some microseconds each, whatever the size
-of the state. A snapshot is one of RocksDB's own checkpoints: hard links to its table files, which
-never change, and copies of a few small ones. The small ones travel in the snapshot's bytes; of the
-table files, which are named after their content, a checkpoint store writes only those that it has
-not seen (heron_core.state.file_snapshot).
+Every get reads and unpacks, every put packs and writes: some microseconds each, independent of the
+state's size. A snapshot is a RocksDB checkpoint: hard links to its immutable table files, and
+copies of a few small files. The small files travel in the snapshot's bytes; table files are named
+after their content, and a checkpoint store writes only the new ones
+(heron_core.state.file_snapshot).
 """
 
 import hashlib
@@ -96,7 +96,7 @@ class RocksTable:
         return index_in(entry) if entry is not None and entry.startswith(prefix) else None
 
     def all_keys(self) -> Iterator[Any]:
-        """See StateTable: RocksDB's iterators see the moment at which they were made."""
+        """See StateTable: RocksDB's iterators read a snapshot of their start."""
         return self.keys_of(range(1 if self._is_plain else KEY_GROUPS))
 
     def keys_of(self, groups: Iterable[int]) -> Iterator[Any]:
@@ -117,11 +117,12 @@ class RocksTable:
 
 
 class RocksBackend:
-    """A StateBackend of one RocksDB, in a folder of its own that is removed at the end."""
+    """A StateBackend of one RocksDB, in a private folder that is removed at the end."""
 
     def __init__(self, codec: StateCodec, folder: str | None = None, label: str = "") -> None:
-        """`folder`: where it makes its own; None: where temporary files are. `label` tells those of
-        this task from others: what a process of it that was killed has left is removed."""
+        """`folder`: parent of the private folder; None: the system's temporary folder. `label`
+        marks the folders of this task: leftovers of killed processes of the task are removed.
+        """
         self._rocksdict = _rocksdict()
         self.codec = codec
         self._label = label
@@ -133,8 +134,9 @@ class RocksBackend:
         self._numbers = count(1)
         self._tables: dict[str, RocksTable] = {}
         self._stored_names: dict[str, tuple[str, int]] = {}
-        """table file -> its name in a checkpoint store, and its size; of this database, filled by
-        whoever makes a snapshot's bytes"""
+        """table file -> name in a checkpoint store, and size; for this database, filled by the
+        writer of a snapshot's bytes
+        """
         self.db: Any = self._open()
 
     def _new_folder(self) -> "Folder":
@@ -183,8 +185,9 @@ class RocksBackend:
     def take_groups(
         self, previous: "RocksBackend", table: TableId, whole: Set[int], others: Set[int]
     ) -> Iterator[Any]:
-        """See StateBackend: entries stand in the order of their groups, and are copied as they
-        are, which is a tenth of the work of reading and putting them."""
+        """See StateBackend: entries are in the order of their groups, and are copied in raw form, a
+        tenth of the work of reading and putting.
+        """
         source, target = previous.table(table), self.table(table)
         assert isinstance(source, RocksTable)
         assert isinstance(target, RocksTable)
@@ -207,7 +210,7 @@ class RocksBackend:
 
     def deferred_snapshot(self) -> DeferredSnapshot:
         """See StateBackend: the files of the checkpoint never change, so they are read later."""
-        # It lives as long as somebody keeps the snapshot, which may be longer than this backend.
+        # The folder lives as long as the snapshot, perhaps longer than the backend.
         folder = self._new_folder()
         os.rmdir(folder.path)
         self._rocksdict.Checkpoint(self.db).create_checkpoint(folder.path)
@@ -249,7 +252,7 @@ class RocksBackend:
                 raise StateError(f"{self.codec.component}: the saved file {stored} is damaged")
 
     def _take_tables(self, decoded: Snapshot) -> None:
-        """The tables of the snapshot have its numbers; those that it does not have come behind."""
+        """Adopt the snapshot's tables with their numbers; further tables follow."""
         others = list(self._tables.values())
         self._tables = {
             table_id.name: RocksTable(self, table_id, number)

@@ -1,14 +1,14 @@
-"""State store in files, for one machine: no server, and it survives a kill -9 of anyone.
+"""State store in files, for one machine: serverless, and safe against a kill -9 of any process.
 
-    ROOT/.lock                              held (flock) by whoever changes something
-    ROOT/.new                               the file being written, renamed into place when whole
+    ROOT/.lock                              held (flock) during a change
+    ROOT/.new                               file being written, renamed into place when complete
     ROOT/topologies/wordcount.json          the value of /topologies/wordcount
-    ROOT/topologies/wordcount/              the nodes below it, if any
+    ROOT/topologies/wordcount/              nodes below the node above
     ROOT/tmasters/wordcount.ephemeral       an ephemeral value; its holder keeps a flock on it
 
-Readers take no lock: a rename shows either the old value or the new one. An ephemeral file whose
-flock nobody holds belongs to the dead and counts as absent. Its holder locks the file before it
-gets its name, so a reader may try the lock (shared, for an instant) and never be in the way.
+Readers take no lock: a rename shows either the old value or the new one. An ephemeral file with a
+free flock belongs to a dead process and counts as absent. Its holder locks the file before giving
+the file its name, so a reader may try the lock (shared, for an instant) without being in the way.
 
 Why flock and not POSIX record locks (fcntl.lockf): those are not inherited by fork, but they are
 dropped as soon as the process closes any descriptor of the file, for instance after reading it,
@@ -56,7 +56,7 @@ CURES = {
 VALUE_SUFFIX = ".json"
 EPHEMERAL_SUFFIX = ".ephemeral"
 
-# A change takes well below a millisecond; whoever holds the lock this long is stopped or stuck.
+# A change takes well below a millisecond; a longer hold means a stopped or stuck process.
 LOCK_TIMEOUT_SECS = 5.0
 LOCK_POLL_SECS = 0.001
 
@@ -139,7 +139,7 @@ class FileStore:
             return self._watches.add(path, self._name_of(path), callback)
 
     def on_session(self, callback: SessionListener) -> None:
-        """See StateStore; files are always there, so this calls once, with "connected"."""
+        """See StateStore; files are always available, so the callback gets "connected", once."""
         self._check_open()
         callback(CONNECTED)
 
@@ -257,7 +257,7 @@ class FileStore:
             raise StateStoreError(f"{path} has nodes below it, so it cannot be ephemeral")
 
     def _publish(self, path: str, data: bytes, ephemeral: bool) -> None:
-        """Write the file aside, lock it if it is ephemeral, and give it its name."""
+        """Write the file aside, lock an ephemeral file, and give the file its name."""
         target = self._ephemeral_file(path) if ephemeral else self._value_file(path)
         fresh = os.path.join(self._root, ".new")
         _remove(fresh)  # left by a process that died while it wrote
@@ -310,7 +310,7 @@ class FileStore:
             directory = os.path.dirname(directory)
 
     def _forget_in_child(self) -> None:
-        """In a forked child: drop the copies of the parent's locks, and what ran in its threads."""
+        """In a forked child: drop the copies of the parent's locks, and the work of its threads."""
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors.clear()
@@ -388,7 +388,7 @@ def _is_locked(file: str) -> bool:
 
 
 def _is_locked_descriptor(descriptor: int) -> bool:
-    """Whether somebody holds the file; readers share the trial lock, so they never meet."""
+    """Whether a process holds the file; readers share the trial lock, and so never collide."""
     if not _try_lock(descriptor, fcntl.LOCK_SH):
         return True
     fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -1,4 +1,4 @@
-"""Watches of the file store: one thread that compares file status every 50 ms."""
+"""Watches of the file store: a single thread compares file status every 50 ms."""
 
 import logging
 import threading
@@ -34,8 +34,9 @@ class _Watch(Struct):
 
 
 class FileWatches:
-    """The watches of one store; `read` returns a path's bytes and `sign` its status, None if
-    absent."""
+    """The watches of one store; `read` returns a path's bytes, `sign` its status, or None if
+    absent.
+    """
 
     def __init__(self, read: Reader, sign: Signer) -> None:
         self._read = read

@@ -1,6 +1,6 @@
-"""The thread of a store that renews its session, notices outages, and polls the sessions of others.
+"""Thread of a store: renews the session, notices outages, and polls other sessions.
 
-The thread starts with the first need for it: a command that only reads has no thread.
+The thread starts with the first need for it: a reading command has no thread.
 """
 
 import logging
@@ -15,7 +15,7 @@ from heron_io.state_store.kubernetes_session import RENEWALS, Leases
 from heron_io.state_store.protocol import CONNECTED, LOST, SUSPENDED, SessionListener
 
 PROBED = "/version"
-"""Path that is requested if there is nothing to renew: the request reads no data."""
+"""Path requested when there is nothing to renew, without data."""
 
 _log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The objects of one state tree: read, created, replaced and removed, each on a condition.
 
-Every write names the version of the object that was read, or its absence. So the API server refuses
-a write that comes too late, or a second time, and the write begins again with a read.
+Every write names the version read before, or the object's absence. So the API server refuses a late
+or repeated write, and the writer starts again with a read.
 """
 
 import http
@@ -24,9 +24,9 @@ from heron_io.state_store.kubernetes_objects import (
 from heron_io.state_store.kubernetes_session import Leases
 
 SEAL_SECS = 600.0
-"""Age of a seal before its removal. A seal outlives every connection that was open when it was
-made: an API server ends a connection that is idle for 90 s, and with it the unsent writes of a
-stopped process."""
+"""Age of a seal before its removal. A seal outlives every connection open at its creation: an API
+server ends a connection that is idle for 90 s, and with it the unsent writes of a stopped process.
+"""
 
 
 class ChangedMeanwhile(HeronError):
@@ -52,7 +52,7 @@ class KubernetesNodes:
             return None
 
     def is_alive(self, stored: StoredNode | None) -> bool:
-        """Whether the object is a node and its session, if it has one, goes on."""
+        """Whether the object is a node with a live session, or without a session."""
         if stored is None or not stored.is_node:
             return False
         return not stored.session or self._leases.is_alive(stored.session)
@@ -99,8 +99,7 @@ class KubernetesNodes:
             raise _changed(error) from error
 
     def remove(self, stored: StoredNode) -> bool:
-        """Remove an object; ChangedMeanwhile if it is not `stored` any more, False if it is
-        gone."""
+        """Remove an object; ChangedMeanwhile if it differs from `stored`, False if already gone."""
         preconditions = {"uid": stored.uid, "resourceVersion": stored.version}
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
         try:

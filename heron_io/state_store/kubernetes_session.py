@@ -1,11 +1,10 @@
-"""The session of a process in Kubernetes: a Lease that the process renews, and on which its nodes
-depend.
+"""Session of a process in Kubernetes: a Lease, renewed by the process, as the owner of its nodes.
 
-A session ends when its Lease is removed, and never otherwise. Any process that comes across a Lease
-that was not renewed in time removes the Lease, on the condition that it is unchanged: so a process
-that renews at the same moment keeps the Lease, and a stopped process finds its Lease gone. Ages are
-measured by the API server's clock, in the server's answers, not by those of our machines. A client
-without a recent answer removes no Lease: all Leases are old when an API server comes back.
+A session ends when its Lease is removed, and never otherwise. Any process that finds an overdue
+Lease removes the Lease if unchanged: so a process that renews at the last moment keeps the Lease,
+and a stopped process finds its Lease gone. Ages are measured by the API server's clock, in the
+server's answers, never by local clocks. A client without a recent answer removes no Lease: all
+Leases are old when an API server comes back.
 """
 
 import http
@@ -49,7 +48,7 @@ class Leases:
         return name, created["metadata"]["uid"]
 
     def sweep(self) -> None:
-        """End all sessions that are over, including those that no process asked about."""
+        """End all overdue sessions, including unobserved ones."""
         [label] = (f"{key}={value}" for key, value in MANAGED_LABEL.items())
         listed = self._client.get(self._collection, labelSelector=label)
         for lease in listed.get("items") or ():
@@ -71,7 +70,7 @@ class Leases:
         _unless_gone(self._client, self._path(name), {})
 
     def is_alive(self, name: str) -> bool:
-        """Whether a session goes on. A session that is over is ended, so that its end is final."""
+        """Whether a session is alive. An overdue session is removed, to make its end final."""
         try:
             lease = self._client.get(self._path(name))
         except ApiError as error:

@@ -1,9 +1,9 @@
 """The state store: a small tree of JSON values with ephemeral nodes, watches and session events.
 
-Two implementations pass one conformance suite (tests/store): files under a directory, which need
-no server, and ZooKeeper. The tree is Heron's (FileSystemStateManager.java), the values are JSON
-that a person can read. A path is absolute, "/tmasters/wordcount"; a node may have a value, nodes
-below it, or both; nodes that only lead to others have no value and vanish with the last of them.
+Two implementations pass one conformance suite (tests/store): serverless files under a directory,
+and ZooKeeper. The tree is Heron's (FileSystemStateManager.java), the values are JSON that a person
+can read. A path is absolute, "/tmasters/wordcount"; a node has a value, child nodes, or both; a
+node with only children has no value and vanishes with the last child.
 """
 
 import json
@@ -27,27 +27,29 @@ class StateStore(Protocol):
     when the store cannot be reached, refuses, or is closed, and UsageError for a bad path."""
 
     def get(self, path: str) -> Any | None:
-        """The value at `path`, or None if there is none or its ephemeral holder is gone."""
+        """The value at `path`; None if absent, or if its ephemeral holder is gone."""
 
     def create(self, path: str, value: Any, *, ephemeral: bool = False) -> None:
-        """Make a new node; NameInUse names the path and its holder if there is one already.
+        """Create a node; NameInUse names the path and the holder of an existing node.
 
-        An ephemeral node lives as long as the process (file store) or the session (ZooKeeper)
-        that created it, whatever ends it, and has no nodes below it.
+        An ephemeral node lives as long as its creating process (file store) or session (ZooKeeper),
+        whatever ends it, and cannot have children.
         """
 
     def put(self, path: str, value: Any, *, guard: str = "") -> None:
         """Create or replace. A new node is persistent; an own ephemeral one stays ephemeral.
 
-        NameInUse if somebody else's ephemeral node is there. With a `guard`, the path of a node, it
-        is written only if that stands at the very moment of writing; else Fenced.
+        Write a value. NameInUse for another process's ephemeral node. With a `guard`, the path of a
+        node, the write requires the guard's existence at the moment of writing; otherwise Fenced.
         """
 
     def delete(self, path: str) -> bool:
-        """Remove the value, whoever holds it, but no node below; True if there was a value."""
+        """Remove the value, whichever process holds it, but not the children; True if there was a
+        value.
+        """
 
     def children(self, path: str) -> list[str]:
-        """Names of the nodes directly below `path`, sorted; empty if there are none."""
+        """Names of the nodes directly below `path`, sorted; possibly empty."""
 
     def watch(self, path: str, callback: Watcher) -> Callable[[], None]:
         """Call back with the value now, before this returns, and after each change or deletion.
@@ -60,9 +62,9 @@ class StateStore(Protocol):
     def on_session(self, callback: SessionListener) -> None:
         """Call back with the state now and after each change: connected, suspended or lost.
 
-        Suspended: no server answers; own ephemeral nodes may still stand. Lost: they are gone,
-        and the application has to create them again. Lost is only learnt from a server, so it
-        comes when one answers again. The callback must not block nor call the store.
+        Suspended: the servers do not answer; own ephemeral nodes may still exist. Lost: the nodes
+        are gone, and the application has to recreate them. Only a server can report the loss, so
+        lost follows the next answer. The callback must neither block nor call the store.
         """
 
     def close(self) -> None:
@@ -107,7 +109,7 @@ def fenced(path: str, guard: str) -> Fenced:
 
 
 def name_in_use(path: str, holder: Any) -> NameInUse:
-    """The error of a node that exists already, naming the process that holds it if it says so."""
+    """Error for an existing node, naming the process that holds the node if the value tells."""
     if isinstance(holder, dict) and "pid" in holder:
         host = f"host {holder['host']}, " if "host" in holder else ""
         who = f"held by {host}pid {holder['pid']}: end the process"

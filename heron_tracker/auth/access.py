@@ -29,11 +29,13 @@ OF_TOPOLOGY = re.compile(r"/api/v1/topology/([^/]+)/|/api/topologies/([^/]+)/")
 """Paths of actions on one topology, with its name or id."""
 SAMPLE_PATH = "/api/sample"
 CHANGING = re.compile(r"/api/v1/topology/[^/]*/profiling/(start|stop|dumpprofile)/")
-"""What is read by its method, as Storm has it, and yet does something."""
+"""Paths read by method, as in Storm, that nevertheless act."""
 SUBMIT_PATH = "/api/topologies"
 CODE_PATH = re.compile(r"/api/topologies/[^/]+/code")
 WEBSOCKET = "WEBSOCKET"
-"""Instead of a method: another site's page can open one, and what it carries is checked later."""
+"""Pseudo-method of a websocket: another site's page can open one, and the content is
+checked later.
+"""
 ABOUT_THE_SITE = frozenset({"origin", "sec-fetch-site"})
 """Headers by which a browser says whose page has made a request."""
 TOKEN_CHARACTERS_MIN = 16
@@ -45,7 +47,7 @@ LOGIN_AT_ISSUER = "/login/issuer"
 LOGIN_CALLBACK = "/login/callback"
 LOGOUT = "/logout"
 CALLER = "caller"
-"""In the state of a request: its Caller, None for one that is refused as nobody's."""
+"""Key of the request's Caller; None for a request refused for an unknown credential."""
 LOGS_IN = "logs_in"
 """Request state: whether authentication is required."""
 WITHOUT_LOGIN = frozenset({LOGIN, LOGIN_AT_ISSUER, LOGIN_CALLBACK, LOGOUT, "/health"})
@@ -65,8 +67,7 @@ class Caller:
 
     role: Role
     user: str
-    """The issuer's name of a user, or which of the service's tokens it is; empty where a request
-    needs no login."""
+    """The issuer's name of a user, or the name of the service's token; empty without a login."""
     groups: frozenset[str] = frozenset()
     """Of the user, by the claim `groups` and the claims that give roles."""
 
@@ -76,14 +77,14 @@ ANYBODY = Caller(Role.OPERATOR, "")
 OPERATOR_TOKEN, READER_TOKEN = "operator-token", "reader-token"
 """Users of the service's two tokens, which name no person."""
 USER_CLAIMS = ("preferred_username", "email", "sub")
-"""Of a signed token, the first of them that it has is the user."""
+"""Claims of a signed token: the first present claim is the user."""
 GROUPS_CLAIM = "groups"
 USER_CHARACTERS_MAX = 200
 
 READ_ONLY = "this token has read-only access: an operator's token is needed"
 
 Identify = Callable[[str], Caller | None]
-"""What a credential comes to; None for one of nobody."""
+"""Maps a credential to its Caller; None for an unknown credential."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class Refusal:
 
 
 def check_options(options: TrackerOptions) -> None:
-    """UsageError for an address that others reach, without TLS or without a login."""
+    """UsageError for a public address without TLS or without a login."""
     if (options.certificate is None) != (options.key is None):
         raise UsageError("--certificate and --key go together: give both or neither")
     if is_loopback(options.host):
@@ -120,7 +121,7 @@ def needs_login(options: TrackerOptions) -> bool:
 
 
 def token_of(text: str, path: str) -> str:
-    """The token in a file; UsageError if it is none."""
+    """The token in a file; UsageError for an invalid token."""
     token = text.strip()
     is_plain = token.isascii() and token.isprintable() and not set(token) & set(' ";,\\')
     if not TOKEN_CHARACTERS_MIN <= len(token) <= CREDENTIAL_CHARACTERS_MAX or not is_plain:
@@ -141,7 +142,7 @@ def claim_of(text: str, option: str) -> tuple[str, str]:
 
 
 def caller_of_claims(claims: Mapping[str, Any], options: OpenIdOptions) -> Caller | None:
-    """The user that the issuer says this of, and the user's role; None for one without a role."""
+    """User and role from the issuer's claims; None for a user without a role."""
     user = next((str(claims[each]) for each in USER_CLAIMS if claims.get(each)), "")
     user = user[:USER_CHARACTERS_MAX]
     groups = _groups(claims, options)
@@ -169,7 +170,7 @@ def _has(claims: Mapping[str, Any], wanted: tuple[str, str] | None) -> bool:
 
 
 def caller_of_token(credential: str, options: TrackerOptions) -> Caller | None:
-    """Whose token it is; both are compared in a time that says nothing of them."""
+    """Caller of a service token; both comparisons take constant time."""
     callers = (
         (options.token, Caller(Role.OPERATOR, OPERATOR_TOKEN)),
         (options.read_token, Caller(Role.READER, READER_TOKEN)),
@@ -201,7 +202,7 @@ def _cookie(header: str) -> str:
 def caller_of(
     path: str, headers: Mapping[str, str], options: TrackerOptions, identify: Identify
 ) -> Caller | None:
-    """Who sends a request; None for a credential of nobody where one is needed."""
+    """Caller of a request; None for an unknown credential where a login is required."""
     if not needs_login(options) or path in WITHOUT_LOGIN:
         return ANYBODY
     return identify(credential_of(headers))
@@ -220,7 +221,7 @@ def refusal(
     options: TrackerOptions,
     caller: Caller | None,
 ) -> Refusal | None:
-    """None for a request that may pass; names of headers in small letters."""
+    """None for a permitted request; names of headers in small letters."""
     length, most = headers.get("content-length", "0"), body_bytes_max(method, path)
     if not length.isdecimal() or int(length[:20]) > most:
         return Refusal(413, f"a request has at most {most} bytes")
@@ -240,7 +241,7 @@ def refusal(
 
 
 def topology_acted_on(method: str, path: str, query: str) -> str | None:
-    """The topology, by name or id, on which a request acts; None for another request."""
+    """The topology, by name or id, on which a request acts; None for a read."""
     if method == WEBSOCKET or (method in READING and not CHANGING.match(path)):
         return None
     if path == SAMPLE_PATH:

@@ -1,8 +1,8 @@
 """Points of the series over time: made of what instances report, and of finer points.
 
-Counters are kept as what was added in a bucket of time, levels as their mean, so that points of any
-length can be put together, and processes that begin at zero again leave no trace. The clock is an
-argument everywhere: seconds since 1970.
+Counters are kept as increments per bucket of time, levels as their mean, so that points of any
+length can be merged, and restarted processes leave no trace. The clock is an argument everywhere:
+seconds since 1970.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ MINUTE_SECS = 60
 """The step of Heron's timelines."""
 
 Values = Mapping[int, Mapping[str, float]]
-"""task -> series -> what was added, or the mean level. What is zero throughout may be left out."""
+"""task -> series -> increment, or mean level. A series of zeros may be left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class ReportedValues:
 
 
 class Recorder:
-    """Makes points of FINE_SECS out of one topology's reports, as often as they come."""
+    """Makes points of FINE_SECS out of one topology's reports."""
 
     def __init__(self) -> None:
         self._reported: dict[int, ReportedValues] = {}

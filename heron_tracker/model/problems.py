@@ -34,8 +34,9 @@ FAILED_SHARE = 0.001
 """Of a component's tuples: fewer failures than that are no finding of their own."""
 
 CRASHED_SECS = 300.0
-"""Time during which an ended process is reported, despite its replacement: the cause may recur,
-and an operator on call needs some minutes."""
+"""Time during which an ended process is reported, despite its replacement: the cause may recur, and
+an operator on call needs minutes to look.
+"""
 STARTING_SECS = 60.0
 """Until the first report of a process, which comes after `initialize`: a model loads in less."""
 RESTARTED_SECS = 30.0
@@ -278,7 +279,7 @@ def _crashed(stats: TopologyStats, at: float | None) -> Iterator[TrackerProblem]
 
 
 def _remedy_of_end(reason: str) -> str:
-    """By who ended it: its own supervisor says why it did."""
+    """Remedy by the author of the end: a supervisor gives its reason."""
     if "it was silent" in reason:
         return NOT_RUNNING
     if RAM_MAP in reason:
@@ -294,7 +295,7 @@ def _with(instances: Sequence[str]) -> str:
 
 
 def _failing(stats: TopologyStats) -> Iterator[TrackerProblem]:
-    """What user code fails now; where that is not known (on Spark) since the start."""
+    """Present failures of user code; where unknown (on Spark), failures since the start."""
     unsettled_bolts = tuple(unsettled(stats))
     for name, component in stats.components.items():
         counts = component if component.recent is None else component.recent

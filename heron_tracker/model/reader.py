@@ -1,4 +1,4 @@
-"""Reads one topology: its nodes in the state store, and its master's statistics."""
+"""Reads one topology: nodes in the state store, and statistics of the master."""
 
 import threading
 import time
@@ -39,8 +39,9 @@ class Connection:
 
 
 class TrackerReader:
-    """All topologies of one state store. A topology is looked at by one thread at a time, several
-    topologies at once."""
+    """All topologies of one state store. One thread at a time reads a topology; several topologies
+    are read at once.
+    """
 
     def __init__(
         self, store: StateStore, answer_secs: float, calendar: Callable[[], float] = time.time
@@ -83,7 +84,7 @@ class TrackerReader:
         return replace(snapshot, stats=stats, stats_at=self._calendar())
 
     def ask(self, name: str, command: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """What a topology's master answers; HeronError if it refuses or does not answer."""
+        """Answer of a topology's master; HeronError for a refusal or a missing answer."""
         master = self._get(master_path(name))
         if master is None:
             raise HeronError(
@@ -111,7 +112,7 @@ class TrackerReader:
             return None
 
     def _connection(self, name: str, master: Any) -> Connection:
-        """A new one if the master has moved, or is that of another run."""
+        """The connection, renewed if the master has moved or the run has changed."""
         keys = self._get(keys_path(name))
         with self._lock:
             known = self._connections.get(name)

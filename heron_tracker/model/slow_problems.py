@@ -21,7 +21,9 @@ SKEW_BUSY = 0.7
 HOT_SHARE = 0.2
 """A key with less of a component's input is not what keeps an instance busy."""
 HOT_SHARE_ALONE = 0.6
-"""Share of a hot instance's work due to one key: other keys are less than half of the rest."""
+"""Share of a hot instance's work due to one key: the remaining keys are less than half of
+the rest.
+"""
 WORKING_SHARE = 0.3
 """Utilisation below which a bolt with a long queue does not work on the queue."""
 UNNAMED_SECS = 10.0
@@ -31,8 +33,9 @@ DELAY_SECS = 1.0
 
 
 def slow(stats: TopologyStats) -> Iterator[TrackerProblem]:
-    """Overloaded bolts: one instance (skew) or all instances (bottleneck). A bolt blocked by
-    back-pressure is not a cause itself; nor is a bolt that does not work."""
+    """Overloaded bolts: one instance (skew) or all instances (bottleneck). A blocked or idle bolt
+    is not a cause.
+    """
     paused_by = _paused_shares(stats)
     blocked = _blocked_components(stats)
     idle = _idle_causes(stats)
@@ -73,9 +76,10 @@ def _paused_shares(stats: TopologyStats) -> Mapping[str, float]:
 
 
 def _idle_causes(stats: TopologyStats) -> set[str]:
-    """Components with a queue and without work: their processes do not run, cannot start, or hang
-    outside of tuples. The cause has a name of its own within seconds; a queue that lasts without
-    such a name is one of a bottleneck after all."""
+    """Components with a queue and without work: their processes are down, cannot start, or hang
+    outside of tuples. Within seconds such a cause is reported under its own name; a longer queue
+    without a report belongs to a bottleneck after all.
+    """
     starts = {each.task: each.instance for each in stats.instances or ()}
     idle = {component_of(each) for each in (*stats.unheard, *stats.starting)}
     idle |= {component_of(starts[task]) for task in stats.errors if task in starts}
@@ -113,7 +117,7 @@ def _paused_names(stats: TopologyStats, cause: str) -> list[str]:
 
 
 def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> TrackerProblem | None:
-    """If one key alone keeps an instance busy, more instances do not help it."""
+    """Hot key of a busy instance, which more instances do not relieve."""
     hot = next(iter(component.hot_keys), None)
     is_busy = component.capacity >= (SKEW_BUSY if is_cause else BUSY_SHARE)
     if hot is None or not is_busy or hot.share < HOT_SHARE:
@@ -135,8 +139,9 @@ def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> TrackerPro
 
 
 def _skew(name: str, rows: Sequence[InstanceStats], is_cause: bool) -> TrackerProblem | None:
-    """The problem of one instance with far more work than its even share, which more instances do
-    not relieve; None without such an instance."""
+    """The problem of one instance with far more work than its even share, not relieved by more
+    instances; None without such an instance.
+    """
     total = sum(row.executed_per_sec for row in rows)
     if len(rows) < 2 or total <= 0:
         return None

@@ -1,4 +1,4 @@
-"""Snapshot of one topology: its nodes in the state store, its master's statistics."""
+"""Snapshot of one topology: nodes in the state store, and statistics of the master."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """The values of a topology's nodes, as they stand in the state store; None for no node."""
+    """Values of a topology's nodes in the state store; None for a missing node."""
 
     topology: Any = None
     packing: Any = None
@@ -53,9 +53,11 @@ class TopologySnapshot:
     alive: bool = True
     """Whether its scheduler is alive, as far as visible locally."""
     stats: TopologyStats | None = None
-    """With the instances of all components; None if its master has not answered lately."""
+    """Statistics with the instances of all components; None without a recent answer of the
+    master.
+    """
     stats_at: float = 0.0
-    """When they came, in seconds since 1970."""
+    """Time of the statistics, in seconds since 1970."""
     trouble: str = ""
     """Reason for missing data, in one line."""
     has_ended: bool = False
@@ -85,7 +87,7 @@ class TopologySnapshot:
 
     @property
     def state(self) -> str:
-        """RUNNING, PAUSED, …; LOST if only nodes are left of it."""
+        """RUNNING, PAUSED, …; LOST if only nodes are left."""
         if not self.alive:
             return LOST
         if self.stats is not None and not self.has_ended:
@@ -102,7 +104,7 @@ class TopologySnapshot:
 
     @property
     def id(self) -> str:
-        """Storm's and Heron's id of this run, which another run of the name does not have."""
+        """Id of the run for Storm and Heron, unique among runs of the name."""
         return f"{self.name}-{self.submitted_secs}"
 
     @property

@@ -94,8 +94,9 @@ def error_label(traceback: str) -> str:
 
 
 def ends_of(text: str, most: int) -> str:
-    """A text shortened to `most` characters: its start, which has the subject, and a longer part of
-    its end, which has the reason."""
+    """A text shortened to `most` characters: its start, with the subject, and a longer part of its
+    end, with the reason.
+    """
     if len(text) <= most:
         return text
     first = most // 3

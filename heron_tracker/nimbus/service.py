@@ -1,4 +1,4 @@
-"""What Nimbus does when a method is called: the requests of clients, over what `heronpy` does."""
+"""Methods of Nimbus: clients' requests, carried out by the functions of `heronpy`."""
 
 import json
 import logging
@@ -74,8 +74,7 @@ class NimbusService:
     started_at: float = field(default_factory=time.time)
 
     def answer(self, call: ThriftCall, client: Requester) -> bytes:
-        """The answer to a client's call; what fails is an exception of Thrift's, in one
-        sentence."""
+        """Answer a client's call; a failure becomes a Thrift exception, in one sentence."""
         method, handler = METHODS.get(call.method), _HANDLERS.get(call.method)
         try:
             rights.check_method(call.method)
@@ -102,7 +101,7 @@ class NimbusService:
         self.uploads.close()
 
     def snapshots(self) -> Sequence[TopologySnapshot]:
-        """Each topology that the client may see, as it is now."""
+        """Present snapshots of the topologies visible to the client."""
         found = self.readers.map(self.reader.read, self.reader.find())
         return rights.seen([each for each in found if each.spec is not None or each.trouble])
 

@@ -1,7 +1,7 @@
 """What Nimbus is asked and answers, besides topologies: Storm's structs and exceptions.
 
-Field numbers and names are those of Storm's storm.thrift. What Storm 2 has added is optional, and
-is left out of answers to which nothing here corresponds.
+Field numbers and names come from Storm's storm.thrift. Additions of Storm 2 are optional, and left
+out of answers without an equivalent here.
 """
 
 from heron_core.thrift.calls import StormException

@@ -67,7 +67,7 @@ class PageTable:
 
 
 def as_row(row: PageRow) -> dict[str, Any]:
-    """The row as the table of the browser takes it; what is empty is left out."""
+    """The row in the form of the browser's table; empty cells are left out."""
     fields: dict[str, Any] = {"key": row.key}
     for name, cell in row.cells.items():
         fields[name] = cell.value

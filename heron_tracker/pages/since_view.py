@@ -16,8 +16,8 @@ SERIES = "__capacity"
 
 
 def busy_since(points: Sequence[Point], problem: TrackerProblem, at: float, begun: float) -> float:
-    """The beginning of the points before `at` without a break in which the busiest task of the
-    component was too busy; `at` for a problem of another kind, or if there are none.
+    """Start of the unbroken points before `at` in which the component's busiest task was
+    overloaded; `at` for a problem of another kind, or without points.
 
     Never before `begun`, when the topology began: its first point began earlier."""
     if problem.kind not in KINDS:

@@ -50,8 +50,10 @@ from heronpy_compat import aliases
 log = logging.getLogger("container")
 
 GC_ALLOCATIONS, GC_GENERATIONS = 20_000, (20, 20)
-"""A batch is a thousand containers that live for a millisecond: Python's default of 700 would look
-through them again and again (20 % of a bolt's time, measured), for cycles that are not there."""
+"""Garbage collection threshold: a batch is a thousand containers that live for a millisecond.
+Python's default of 700 would scan the batch repeatedly (20 % of a bolt's time, measured), for
+cycles that do not exist.
+"""
 
 
 class ContainerSpec(Struct, frozen=True):
@@ -72,13 +74,13 @@ class ContainerSpec(Struct, frozen=True):
     predecessor: str = ""
     """End of the replaced executor; empty for the first."""
     was_up: bool = False
-    """Whether the topology has run before: then a process that cannot start does not end it."""
+    """Whether the topology has run before: a start failure then does not end the topology."""
     relocate: Callable[[TopologySpec], TopologySpec] = lambda each: each
     """A topology with local paths; HeronError if its code is unavailable."""
     limited_by: str = ""
-    """The cluster that limits the container's CPU and memory itself; empty if none does."""
+    """The cluster that itself limits the container's CPU and memory; empty without limits."""
     mark: RunMark = RunMark.THERE
-    """What its processes have to do about the run's mark in the checkpoint store."""
+    """Duties of the processes for the run's mark in the checkpoint store."""
 
 
 def run(spec: ContainerSpec, link: SupervisorLink) -> int:
@@ -120,7 +122,9 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
 
 
 def _compute_lookups(spec: ContainerSpec) -> None:
-    """What each process would compute of the plans for itself, and keep in pages of its own."""
+    """Compute look-ups before the fork, shared by all processes instead of private pages in
+    each.
+    """
     topology, packing = spec.topology, spec.packing
     for each in (topology, packing.topology_of(topology)):
         _ = (each.by_name, each.consumers, each.feeders)
@@ -134,7 +138,7 @@ def _begin_states(spec: ContainerSpec) -> RunMark:
 
 
 def container_limits(spec: ContainerSpec) -> ContainerGroup:
-    """Enter the groups that limit the container, as far as it is to be limited here.
+    """Enter the control groups that limit the container, if limits apply here.
 
     HeronError if limits are required and missing.
     """

@@ -1,10 +1,10 @@
 """Processes started by user code end with their instances, also after kill -9.
 
-A bolt's own children (Popen, multiprocessing, os.fork) do not know our pipes. A supervisor is
-the subreaper of its descendants (Linux, prctl(2)): when a process dies, the kernel reparents its
+A bolt's own children (Popen, multiprocessing, os.fork) lack our pipes. A supervisor is the
+subreaper of its descendants (Linux, prctl(2)): when a process dies, the kernel reparents its
 children to the supervisor, which kills new children. Other systems lack subreapers.
 
-A child detached from its living instance (a daemon's double fork) cannot be attributed; it ends
+A child detached from its living instance (a daemon's double fork) cannot be attributed, and ends
 with the supervisor.
 """
 
@@ -32,29 +32,31 @@ def to_kill(
     someone_died: bool,
     is_exiting: Callable[[int], bool],
 ) -> set[int]:
-    """The children that came to us by the death of a process: not our `own`, those that we started
-    or have killed, and not there before. They may come before the process can be reaped: then it
-    `is_exiting`."""
+    """The children orphaned by the death of a process: neither our `own`, started or already
+    killed, nor present before. They may arrive before the dead process can be reaped, while it
+    `is_exiting`.
+    """
     newcomers = set(children) - set(own) - set(earlier)
     died = bool(newcomers) and (someone_died or any(map(is_exiting, own)))
     return newcomers if died else set()
 
 
 class Orphans:
-    """The children of a supervisor that it has not started itself."""
+    """Children of a supervisor started by other processes."""
 
     def __init__(self) -> None:
         """Become a subreaper."""
         self._earlier: set[int] = set()
-        """Children that arrived while none of our own died."""
+        """Children that arrived without a death among our own."""
         self._killed: set[int] = set()
         self.is_subreaper = sys.platform == "linux" and not ctypes.CDLL(None).prctl(
             PR_SET_CHILD_SUBREAPER, 1
         )
 
     def sweep(self, own: Collection[int], reaped: Collection[int], died: bool) -> int:
-        """After the end of `reaped`, with one of our own among them if `died`: kill their
-        children, and children of earlier kills. Returns the number."""
+        """After the end of `reaped`, including one of our own if `died`: kill their children, and
+        children of earlier kills. Returns the number.
+        """
         if not self.is_subreaper:
             return 0
         died = died or not self._killed.isdisjoint(reaped)

@@ -1,7 +1,8 @@
-"""A local container: forked from its scheduler, then executed by its own engine, if different.
+"""A local container: forked from its scheduler, then executed by its own engine, if not the
+scheduler's.
 
-The process remains the scheduler's child, with unchanged lifeline and status pipe, for any
-engine: the other engine is executed in place.
+The process remains the scheduler's child, with unchanged lifeline and status pipe, for any engine:
+the container's engine is executed in place.
 """
 
 import logging
@@ -25,7 +26,7 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
         try:
             _become(choice, spec, link)
         except OSError as error:
-            # The scheduler's own engine is as good: both speak the same protocol.
+            # The scheduler's own engine serves as well: both speak one protocol.
             text = f"{choice.engine} cannot be started ({error}): the scheduler's own instead"
             link.predecessor = "; ".join(filter(None, (link.predecessor, text)))
     return executor.run(spec, link)
@@ -76,7 +77,7 @@ def _write_pid(spec: ContainerSpec) -> None:
 
 
 def processes_in(sockets: str) -> list[tuple[int, str]]:
-    """Process id and start (heron_io.processes.started_at) of each container that runs."""
+    """Process id and start (heron_io.processes.started_at) of each running container."""
     numbers = (_PID_FILE.fullmatch(each) for each in os.listdir(sockets))
     pids = (pid_of(sockets, int(each[1])) for each in numbers if each is not None)
     started_processes = ((pid, started_at(pid)) for pid in pids if pid is not None)

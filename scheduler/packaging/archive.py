@@ -1,11 +1,12 @@
-"""A project and its packages as one file, for whoever runs it later or elsewhere.
+"""A project and its packages as one file, to be run later or elsewhere.
 
     heronpy.json           the manifest: topologies, requirements, for which Python
-    project/…              the project as it stands, without caches, hidden files and old archives
-    wheels/….whl           its packages and what they need
+    project/…              copy of the project, without caches, hidden files and old archives
+    wheels/….whl           its packages with their dependencies
 
-A gzipped tar whose bytes depend on the contents alone: entries sorted, no times, no owners. It is
-unpacked once, into a folder named after its SHA-256; its wheels are installed beside the project.
+A gzipped tar whose bytes depend on the contents alone: entries sorted, without times and owners.
+The archive is unpacked once, into a folder named after its SHA-256, and its wheels are installed
+beside the project.
 """
 
 import gzip
@@ -56,8 +57,7 @@ VIRTUALENV_MARK = "pyvenv.cfg"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A topology in an archive: its name, its file in the project, and its class if the file has
-    several."""
+    """A topology in an archive: name, file in the project, and class if the file has several."""
 
     name: str
     file: str
@@ -72,7 +72,7 @@ class Manifest:
     topologies: tuple[Entry, ...]
     requirements: tuple[str, ...]
     python: str
-    """Such as cpython-3.11-linux-x86_64; only wheels with compiled code depend on it."""
+    """For example cpython-3.11-linux-x86_64; relevant only to wheels with compiled code."""
     version: str
     """Version of the packing heronpy."""
 
@@ -92,7 +92,7 @@ class Manifest:
 
 
 def manifest_from_json(data: Any) -> Manifest:
-    """The inverse of `Manifest.to_json`; ValueError if `data` is not one of this format."""
+    """The inverse of `Manifest.to_json`; ValueError for `data` of another format."""
     try:
         if data["format"] != FORMAT:
             raise ValueError(
@@ -133,9 +133,9 @@ class Unpacked:
         return (folder,) if os.path.isdir(folder) else ()
 
     def topology(self, name: str | None) -> Entry:
-        """The entry called `name`, or the only one; UsageError if that cannot be told.
+        """The entry called `name`, or the only entry; UsageError if ambiguous or unknown.
 
-        In an archive with one topology file, `name` may be a topology in it as well.
+        In an archive with one topology file, `name` may also be a topology of the file.
         """
         entries = {topology.name: topology for topology in self.manifest.topologies}
         if name is None and len(entries) > 1:
@@ -272,9 +272,9 @@ def _json_bytes(data: Any) -> bytes:
 
 
 def unpacked(path: str, cache: str) -> Unpacked:
-    """The archive at `path`, unpacked into a folder of `cache` if it is not there yet.
+    """The archive at `path`, unpacked into a folder of `cache` at the first use.
 
-    UsageError for a file that is no archive, HeronError if its packages cannot be installed here.
+    UsageError for another kind of file, HeronError if the packages cannot be installed here.
     """
     try:
         digest = _digest(path)
@@ -347,7 +347,7 @@ def _install_wheels(path: str, folder: str, manifest: Manifest) -> None:
 
 
 def run_pip(*arguments: str, folder: str | None = None) -> str | None:
-    """Run the Python's pip in `folder`; None on success, else its error in one line."""
+    """Run the Python's pip in `folder`; None on success, otherwise the error in one line."""
     done = subprocess.run(
         [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments],
         cwd=folder,

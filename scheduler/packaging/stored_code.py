@@ -1,11 +1,11 @@
 """New code for a topology whose containers are on other machines, by way of the state store.
 
-What was submitted went there with the submit. What comes later is packed as well and stands in the
-state store, in parts that any store takes, under the digest of its contents. In the plan its
-folders are called FOLDER/DIGEST: a path that nobody has, so that it can mean nothing else, also if
-the new file lies in the folder of the old one. A container that is to work by such a plan gets the
-archive and unpacks it beside itself. An archive too large for a state store lies in a folder that
-all machines reach (code_folder.py), and the state store has the folder's URL.
+Code of the submit travels with the submit. Later code is packed as well, and kept in the state
+store under the digest of its contents, in parts of a size for any store. In the plan its folders
+are called FOLDER/DIGEST: a path that exists nowhere, and so is unambiguous even if the new file
+lies in the folder of the old one. A container of such a plan fetches the archive and unpacks the
+archive beside itself. An archive too large for a state store lies in a folder reachable by all
+machines (code_folder.py), and the state store has the folder's URL.
 """
 
 import base64
@@ -33,7 +33,7 @@ PART_BYTES = 512 * 1024
 ARCHIVE_BYTES_MAX = 8 * MIB
 """Compressed. ZooKeeper keeps all values in memory; code of more is data."""
 REGISTERED_BYTES_MAX = 64 * MIB
-"""Of all versions that one process remembers: an agent has some ten MiB itself."""
+"""Maximum for all versions remembered by one process: an agent itself has some ten MiB."""
 UNPACKED = "new-code"
 """The folder, in a container's own, of what is unpacked there."""
 DIGEST_CHARACTERS = 32
@@ -58,8 +58,9 @@ class StoredCode(Struct, frozen=True):
 def packed_code(
     search_paths: Iterable[str], in_folder: CodeFolder | None = None
 ) -> tuple[StoredCode, ...]:
-    """The archives of a topology's folders; UsageError if they are too large for the state store,
-    or for the folder of large archives, if there is one."""
+    """Archives of a topology's folders; UsageError if too large for the state store, or for the
+    folder of large archives if configured.
+    """
     # Late, as below: a scheduler and a container whose code stays here pack and unpack nothing.
     from heron_engine.scheduler.packaging.bundle import code_archives
 

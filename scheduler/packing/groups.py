@@ -26,14 +26,15 @@ def grouped(items: Iterable[Item], labels_of: Callable[[Item], Labels]) -> dict[
 
 
 def by_labels(topology: TopologySpec, instances: Iterable[Placed]) -> dict[Labels, list[Placed]]:
-    """Instances by the labels that their nodes need."""
+    """Instances by node labels."""
     of_component = component_labels(topology)
     return grouped(instances, lambda each: of_component[each.component])
 
 
 def labels_of_containers(topology: TopologySpec, current: PackingPlan) -> dict[int, Labels]:
-    """container -> its group, for the containers of a running plan. A container whose components
-    have all been removed fits any group, and is left out."""
+    """container -> group, for the containers of a running plan. A container without remaining
+    components fits any group, and is left out.
+    """
     of_component = component_labels(topology)
     labels: dict[int, Labels] = {}
     for container in current.containers:
@@ -44,8 +45,8 @@ def labels_of_containers(topology: TopologySpec, current: PackingPlan) -> dict[i
 
 
 def shares(sizes: Sequence[int], containers: int, set_by: str) -> list[int]:
-    """How many of `containers` each group of so many instances gets: at least one, at most one for
-    each instance, the next one always to the group with the most instances for a container.
+    """Number of `containers` for each group of instances: at least one, at most one per instance;
+    the next container always goes to the group with the most instances per container.
 
     TopologyError, with the key `set_by`, if there are fewer containers than groups.
     """
@@ -71,8 +72,9 @@ def add_to_emptiest(
     added: Iterable[Placed],
     most: int | None = None,
 ) -> None:
-    """Put each new instance into the emptiest container of its group; into a new container if
-    the group has none, or none with fewer than `most` instances (None: unlimited)."""
+    """Put each new instance into the emptiest container of its group. A new container is used if
+    the group lacks a container with fewer than `most` instances (None: unlimited).
+    """
     of_component = component_labels(topology)
     of_container = labels_of_containers(topology, current)
     for instance in added:

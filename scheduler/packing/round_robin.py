@@ -1,10 +1,11 @@
 """Round robin: topology.stmgrs containers, the instances assigned out like cards.
 
 Heron's RoundRobinPacking.java. Components with the most memory in the rammap are assigned first, so
-that the big ones spread. An instance gets what the rammap or cpumap says; else, if the container's
-size is set, an even share of what padding and the others leave of it; else the default. As its
-documentation says and unlike its last code, that default does not grow in a container that has
-fewer instances than the others. New here: the diskmap counts, and ties follow the declaration.
+that the big ones spread. The size of an instance is its entry of the rammap or cpumap; otherwise,
+with a configured container size, an even share of the rest after padding and mapped instances;
+otherwise the default. As in Heron's documentation, and unlike its last code, the default does not
+grow in a container with fewer instances. New here: the diskmap counts, and ties follow the
+declaration.
 """
 
 from collections.abc import Mapping, Sequence

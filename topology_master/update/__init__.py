@@ -1,7 +1,7 @@
 """Updates of a running topology: from one packing plan to another, also to other code.
 
-Until the switch an update can be cancelled, and changes nothing. The added containers start while
-data flows. Then the spouts pause, and what moves is put where the new plan finds it:
+Until the switch an update can be cancelled without any change. The added containers start while
+data flows. Then the spouts pause, and state migrates to its place in the new plan:
 
 - Without checkpoints (`draining`) the master waits until no tuple is in flight. Instances that will
   stop or whose component is rescaled save their states. The new plan names the saved states, and
@@ -10,17 +10,17 @@ data flows. Then the spouts pause, and what moves is put where the new plan find
   States are divided among the new tasks; an instance that keeps its keys and has exchanged no
   message since continues as it is.
 
-An instance that is not moved keeps its process and its state. After the switch all wait until each
-instance has its state. If one fails to, or if a person cancels while all wait, the update is rolled
-back: the previous plan becomes active again, and all instances start with the same states. A
-rollback has no rollback, so it is retried until it succeeds.
+An instance that is not moved keeps its process and its state. After the switch all instances wait
+until every state is restored. If a restore fails, or a user cancels during the wait, the update is
+rolled back: the previous plan becomes active again, and all instances start with their previous
+states. A rollback cannot be rolled back, so it is retried until success.
 
-The target plan is stored under /packingplans from the first state on, so a master that takes over
-finds the plan and resumes the update. (Heron: UpdateTopologyManager.java, which restarts every
-stream manager.)
+The target plan is stored under /packingplans from the first state on, so a new master finds the
+plan and resumes the update. (Heron: UpdateTopologyManager.java, which restarts every stream
+manager.)
 
-`states` is the table of states and transitions (drawn in docs/ARCHITECTURE.md); `machine` follows
-it; `draining` and `checkpointed` are the two strategies, which say what each state waits for and
-what follows; `record` is what an update consists of and what it sees of the master. Nothing here
-changes the master: decisions are returned, which the lifecycle carries out in order.
+`states` is the table of states and transitions (drawn in docs/ARCHITECTURE.md), followed by
+`machine`; `draining` and `checkpointed` are the two strategies, with the condition and the
+successor of each state; `record` has the data of an update and its view of the master. The package
+never changes the master: it returns decisions, which the lifecycle carries out in order.
 """

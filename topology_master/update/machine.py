@@ -1,4 +1,4 @@
-"""The update that is under way: it follows the table of `states`, by one of the two strategies."""
+"""The update under way: follows the table of `states`, by one of the two strategies."""
 
 from collections.abc import Mapping, Set
 from math import inf
@@ -48,11 +48,11 @@ from heron_engine.topology_master.update.states import (
 )
 
 ENDED_AFTER_SECS = 3.0
-"""A stream manager beats its heart every second: one that has not for so long is gone."""
+"""A stream manager sends a heartbeat every second: silence of this length means its end."""
 
 
 class UpdateMachine:
-    """The update that is under way, and how the last one ended."""
+    """The update under way, and the end of the last update."""
 
     def __init__(
         self,
@@ -62,8 +62,9 @@ class UpdateMachine:
         stored: Mapping[str, Any],
         takes_checkpoints: bool,
     ) -> None:
-        """`wanted` and `stored` are the packing plan and what of an update a master before this one
-        left in the state store; `current`: the physical plan."""
+        """`wanted` and `stored` are the packing plan and the update's record left in the state
+        store by a previous master; `current`: the physical plan.
+        """
         self._limits_secs = {
             UpdateStage.CONTAINERS: options.reactivate_wait_secs,
             UpdateStage.DRAIN: options.deactivate_wait_secs,
@@ -76,13 +77,13 @@ class UpdateMachine:
         self.number = int(stored.get("number", 0))
         """Updates so far."""
         self.reason = str(stored.get("reason", ""))
-        """Why the last one was aborted; empty if it was not."""
+        """Reason of the last abort; empty after success."""
         self.note = ""
-        """What the last one went on in spite of; empty for nothing."""
+        """Obstacle that the last update ignored; empty without one."""
         self._end = UpdateState.DONE
-        """Of the last one, if this master has seen it."""
+        """End of the last update, if observed by this master."""
         self._removed_heard: dict[int, float] = {}
-        """container -> when its stream manager was last heard of, though no plan has it."""
+        """container -> last heartbeat of its stream manager, for containers outside of the plan."""
         self.update: UpdateRecord | None = None
         if stored.get("under_way"):
             self.update = self._resumed(wanted, wanted == current.packing, stored, current.moved)
@@ -97,9 +98,9 @@ class UpdateMachine:
         stored: Mapping[str, Any],
         moved: MovedStates | None,
     ) -> UpdateRecord:
-        """The update of a master before this one. What waits for a drain, states or a checkpoint is
-        done again; states that are named in the plan were saved by this update if it has its
-        number."""
+        """Resume a previous master's update. A wait for a drain, states or a checkpoint is
+        repeated; states named in the plan belong to this update if its number matches.
+        """
         moved = moved if moved is not None and moved.number == self.number else None
         if not is_switched:
             if moved is not None and not self.reason:
@@ -115,7 +116,7 @@ class UpdateMachine:
 
     @property
     def stage(self) -> UpdateStage | None:
-        """How far the update is, for people; None if none is under way."""
+        """Stage of the update, for people; None without an update."""
         return None if self.update is None else self.update.state.stage
 
     @property
@@ -130,16 +131,16 @@ class UpdateMachine:
 
     @property
     def moved(self) -> MovedStates | None:
-        """What the plan says of states that the update moves."""
+        """States moved by the update, for the plan."""
         return None if self.update is None else self.update.moved
 
     @property
     def target(self) -> PackingPlan | None:
-        """The plan that is to be; None if no update is under way."""
+        """The target plan; None without an update."""
         return None if self.update is None else self.update.target
 
     def to_json(self, uncounted: int) -> dict[str, Any]:
-        """For the state store, and for who asks; `uncounted`: see TerminationDetector."""
+        """For the state store, and for queries; `uncounted`: see TerminationDetector."""
         return {
             "number": self.number,
             "under_way": self.update is not None,
@@ -149,7 +150,7 @@ class UpdateMachine:
 
     @property
     def outcome(self) -> tuple[str, str]:
-        """What became of the last one, and why, for people."""
+        """Outcome of the last update with its reason, for people."""
         end = self._end.name.lower().replace("_", " ")
         return f"update {self.number} is {end}", self.reason or self.note
 
@@ -166,7 +167,7 @@ class UpdateMachine:
     # --- commands -----------------------------------------------------------------------------
 
     def start(self, target: PackingPlan, view: MasterView, now: float) -> list[Decision]:
-        """Begin an update to the packing plan `target`; HeronError if that cannot be."""
+        """Start an update to the packing plan `target`; HeronError if impossible."""
         check_may_start(view, self.update is not None)
         check_target(view.topology, view.packing, target)
         self._check_ended(containers_of(target) - view.registered, now)
@@ -177,12 +178,15 @@ class UpdateMachine:
         return stored + self.advance(view, now)
 
     def removed_heard(self, container: int, now: float) -> None:
-        """A stream manager is heard of whose container is in no plan: it has still to be ended."""
+        """Note a heartbeat of a stream manager outside of all plans, which still has to be
+        stopped.
+        """
         self._removed_heard[container] = now
 
     def _check_ended(self, added: Set[int], now: float) -> None:
-        """A container that is left of an update that was aborted has that update's instances: it
-        must not be taken for one of the new plan."""
+        """Reject containers left over from an aborted update: their instances must not be taken for
+        instances of the new plan.
+        """
         for container in sorted(added):
             if now - self._removed_heard.get(container, -inf) < ENDED_AFTER_SECS:
                 raise HeronError(
@@ -191,8 +195,9 @@ class UpdateMachine:
                 )
 
     def cancel(self, reason: str, view: MasterView, now: float) -> list[Decision]:
-        """Give the update up: before its switch nothing has changed; after it the update is rolled
-        back while all wait for their states. HeronError if it is too late for that."""
+        """Cancel the update: before the switch without a trace; after the switch by a rollback,
+        while all instances wait for their states. HeronError if too late.
+        """
         update = self.update
         if update is None:
             raise HeronError(f"no update of {view.topology.name} is under way")
@@ -214,7 +219,7 @@ class UpdateMachine:
     # --- transitions --------------------------------------------------------------------------
 
     def advance(self, view: MasterView, now: float) -> list[Decision]:
-        """One state further, if its condition holds or its time is over."""
+        """Enter the next state, if the condition holds or the time is over."""
         update = self.update
         if update is None or view.draining:
             return []
@@ -245,7 +250,7 @@ class UpdateMachine:
     def _enter(
         self, update: UpdateRecord, to: UpdateState, view: MasterView, now: float
     ) -> list[Decision]:
-        """The only way from one state to another, and what the next one begins with."""
+        """Enter a state, the only way to do so, with the state's first actions."""
         before, update.state = update.state, TRANSITIONS.follow(update.state, to)
         update.since = now
         if to in TRANSITIONS.ends:
@@ -306,14 +311,15 @@ class UpdateMachine:
     # --- what instances say -------------------------------------------------------------------
 
     def take(self, message: StateMessage, epoch: int) -> None:
-        """An instance says what came of its state, in a topology that takes no checkpoints; perhaps
-        the answer to a question that was asked again."""
+        """Handle an instance's report about its state, in a topology without checkpoints; a
+        repeated request may cause a repeated report.
+        """
         assert isinstance(self._strategy, Draining)
         if self.update is not None:
             self._strategy.take(self.update, message, epoch)
 
     def report(self, report: QuiescenceReport, epoch: int) -> None:
-        """An instance answers a probe: perhaps it works by the plan of this epoch now."""
+        """Handle an answer to a probe: the instance may work by the new plan now."""
         update = self.update
         if update is None or update.state not in SWITCHED:
             return

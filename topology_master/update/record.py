@@ -1,4 +1,4 @@
-"""What an update consists of, and what it sees of the topology master."""
+"""Data of an update, and its view of the topology master."""
 
 from collections.abc import Set
 
@@ -20,27 +20,28 @@ from heron_engine.topology_master.update.states import UpdateState
 
 
 class UpdateRecord(Struct):
-    """One that is under way."""
+    """An update under way."""
 
     number: int
     target: PackingPlan
-    """The plan that is to be; of a rollback the previous one."""
+    """The target plan; for a rollback the previous plan."""
     state: UpdateState = UpdateState.ADDING
     since: float | None = None
-    """When this state began; None: this master has not looked at it yet."""
+    """Start of the present state; None: not yet seen by this master."""
     up: set[int] = field(default_factory=set)
     """SWITCHED: the instances that work by the target plan."""
     checkpoint: int = 0
-    """CHECKPOINTING: the number of the one that is waited for, or of an earlier one."""
+    """CHECKPOINTING: number of the awaited checkpoint, or of an earlier one."""
     unsaved: set[int] = field(default_factory=set)
     """SAVING: the tasks whose states are still to be saved."""
     deferring: set[int] | None = None
-    """SAVING, at first, if bolts are to fail what they hold: the spouts that have not said yet that
-    they defer `fail`. None: nothing is to be deferred, or all have said so."""
+    """SAVING, at first, if bolts are to fail held tuples: the spouts without a confirmation that
+    `fail` is deferred. None: nothing to defer, or all spouts have confirmed.
+    """
     saved: set[int] = field(default_factory=set)
     """The tasks whose states are saved, of components that keep any."""
     moved: MovedStates | None = None
-    """What the plan says of the saved states, once it is switched."""
+    """The plan's part about saved states, after the switch."""
     unrestored: set[int] = field(default_factory=set)
     """SWITCHED: the tasks that are still to take their part of the moved states."""
     asked_at: float = 0.0
@@ -63,7 +64,7 @@ class Go(Struct, frozen=True):
     to: UpdateState
     decisions: tuple[Decision, ...] = ()
     note: str = ""
-    """What the update goes on in spite of; empty for nothing."""
+    """Obstacle ignored by the update; empty without one."""
 
 
 class Abort(Struct, frozen=True):
@@ -92,9 +93,9 @@ class CheckpointView(Struct, frozen=True):
     """What an update has to know of checkpoints."""
 
     is_restoring: bool
-    """Whether not all instances have the state with which the plan begins: nothing happens."""
+    """Whether instances still restore the plan's first state: data does not flow."""
     restore_failure: str
-    """Why one of them cannot have it; empty as long as it may."""
+    """Why an instance cannot restore its state; empty as long as possible."""
     newest: int
     """The completed checkpoint with the highest number."""
     latest: int
@@ -102,7 +103,7 @@ class CheckpointView(Struct, frozen=True):
     is_under_way: bool
     """Whether one is being taken, or is to be."""
     failure: str
-    """Why the last one failed; empty if it was completed."""
+    """Reason of the last failure; empty after success."""
     missing: Set[int]
     """The tasks for whose state all wait."""
 
@@ -120,7 +121,7 @@ class MasterView(Struct, frozen=True):
     phase: Phase
     detector: TerminationDetector
     checkpoints: CheckpointView | None = None
-    """None in a topology that takes none."""
+    """None in a topology without checkpoints."""
 
 
 def absent(update: UpdateRecord, view: MasterView) -> set[int]:
@@ -129,7 +130,7 @@ def absent(update: UpdateRecord, view: MasterView) -> set[int]:
 
 
 def await_containers(update: UpdateRecord, view: MasterView, waited: Waited) -> Step | None:
-    """What ADDING does until all containers are there; None if they are."""
+    """Step of ADDING until all containers are registered; None afterwards."""
     missing = absent(update, view)
     if not missing:
         return None

@@ -44,8 +44,9 @@ class ClassArchive:
         return ""
 
     def writing(self) -> str:
-        """The options of a JVM that can be told to write it; none where it cannot. It never does by
-        itself: a JVM whose driver was killed has to end at once."""
+        """Options of a JVM that can write the archive on request; empty if the JVM cannot. The JVM
+        never writes on its own: a JVM of a killed driver has to end at once.
+        """
         if not _is_writable(self._folder):
             return ""
         _prune(self._folder)
@@ -76,7 +77,7 @@ def has_base(java: str) -> bool:
 
 
 def _cache() -> Path:
-    """Where programs keep what they can make again (XDG Base Directory Specification)."""
+    """Cache folder for reproducible files (XDG Base Directory Specification)."""
     given = os.environ.get("XDG_CACHE_HOME", "")
     folder = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
     return folder / "heronpy"

@@ -1,9 +1,10 @@
 """The driver: a process of the scheduler that runs a long task of Spark for each container.
 
-It has the JVM as its child, counts slots, starts a job and then listens to its tasks and follows
-the plan: added containers get a further job, removed ones are ended once the topology runs
-without them. A task that fails is started again by Spark; one that says its container has ended for
-good ends the topology. When the scheduler ends the driver, the containers end in order first.
+The driver has the JVM as its child, counts slots, starts a job, listens to the job's tasks and
+follows the plan: added containers get a further job, removed containers are stopped once the
+topology runs without them. Spark restarts a failed task; a task that reports the final end of its
+container ends the topology. When the scheduler ends the driver, the containers are stopped
+gracefully first.
 """
 
 import logging
@@ -71,7 +72,7 @@ REGISTERING_POLL_SECS = 0.1
 REQUEST_SECS = 10.0
 """Between two requests for missing executors: a new one takes some seconds to register."""
 END, RESTART = {"end": True}, {"restart": True}
-"""What a task is message."""
+"""Messages to a task."""
 SENT_VARIABLES = (*ACCESS_VARIABLES, "HERONPY_STREAMPARSE")
 """Environment variables that go to containers on other machines; Spark's own way for more is
 spark.executorEnv.NAME."""
@@ -316,7 +317,7 @@ class Driver:
             log.info("container %d has stopped as requested", message.container)
             self._jobs.over(message.container)
 
-    # --- the plan changes, or somebody requests something ----------------------------------------
+    # --- changes of the plan, and requests -------------------------------------------------------
 
     def _follow_plan(self) -> None:
         plan = self._state_watch.plan()
@@ -379,8 +380,9 @@ class Driver:
             log.warning("executors cannot be asked for: %s", text_of(error))
 
     def _check_start(self, job: ThreadJob, context: "SparkContext") -> None:
-        """Whether tasks fail, or executors do not come, before all its containers have been there
-        once: for the first job the topology ends, added containers are released."""
+        """Check for failing tasks, or missing executors, before all containers have run once: a
+        failure of the first job ends the topology, added containers are released.
+        """
         problem = job.start_problem()
         if job.registering is None:
             if problem is not None:
@@ -397,7 +399,7 @@ class Driver:
             self._refuse(numbers, problem)
 
     def _end_containers(self) -> None:
-        """In order, as far as they are there; then the jobs."""
+        """Stop the registered containers gracefully; then cancel the jobs."""
         self._channels.end_all()
         deadline = time.monotonic() + CONTAINERS_SHUTDOWN_SECS
         while self._jobs.alive and time.monotonic() < deadline:

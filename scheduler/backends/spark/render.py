@@ -1,9 +1,9 @@
 """A packing plan and a master as Spark's settings and spark-submit's line. Pure.
 
-One executor for each container on a cluster: what the plan says a container needs is then what the
-cluster's manager grants and enforces. Containers are alike (Spark's executors of one profile are),
-so each gets what the largest needs, as Heron does it on Aurora. On masters that this machine runs
-itself a slot is a core, whatever the plan says: a laptop is not refused for its size.
+One executor for each container on a cluster: the cluster's manager grants and enforces the
+resources of the plan. Containers are alike (Spark's executors of one profile are), so each gets the
+size of the largest, as in Heron on Aurora. On masters run by this machine a slot is a core,
+whatever the plan requires: a laptop is not refused for its size.
 """
 
 import math
@@ -60,8 +60,8 @@ ALWAYS: Mapping[str, str] = {
 
 
 LIVENESS: Mapping[str, str] = {
-    # A machine that loses its power closes no connection. Spark's own two minutes, looked at once a
-    # minute, are the only sign where the leader of standalone masters was lost with the machine.
+    # A machine without power closes no connection. If the leader of standalone masters was lost
+    # with the machine, Spark's timeout of two minutes, checked once a minute, is the only sign.
     "spark.executor.heartbeatInterval": "5s",
     "spark.storage.blockManagerHeartbeatTimeoutMs": "30s",
     "spark.network.timeoutInterval": "5s",

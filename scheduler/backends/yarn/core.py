@@ -132,7 +132,7 @@ class Core:
         return [*self._adopt(event.grant, now), Publish()]
 
     def _adopt(self, grant: Grant, now: float) -> list[Instruction]:
-        """Keep what runs already, unless its slot is gone or has another container."""
+        """Adopt a running container, unless its slot is gone or occupied."""
         slot = self.slots.get(grant.number)
         if self._of(grant.id) is not None:
             return []  # it is known; one on standby may have another number by now
@@ -201,7 +201,7 @@ class Core:
         return self._failed(slot, event.reason or f"its exit code was {event.status}", now)
 
     def _vacated(self, slot: Slot) -> list[Instruction]:
-        """Its container is gone, as was to be expected or at least not its own fault."""
+        """Handle the end of a container for which the container is not at fault."""
         slot.vacate()
         if not slot.wanted:
             del self.slots[slot.number]
@@ -226,7 +226,7 @@ class Core:
         return [lost, Publish(), *self._on_tick(Tick(), now)]
 
     def _ask(self, slot: Slot) -> list[Instruction]:
-        """A standby container takes its place, or YARN is asked for one."""
+        """Fill the slot from a standby container, or by a request to YARN."""
         spare = None if is_standby(slot.number) else self._spare(slot.request)
         if spare is None or spare.grant is None:
             return self._ask_yarn(slot)

@@ -1,9 +1,9 @@
-"""What application master, containers and command line say to each other by the state store.
+"""Nodes of the state store between application master, containers and command line.
 
-The scheduler's node says which container of YARN's belongs to which container of the packing plan.
-A container whose number was given to another one, or that is to end, ends in order by itself: also
-one that nobody can reach any more, because its node manager is gone. Requests of the command line
-stand in nodes that the application master takes away.
+The scheduler's node maps YARN's containers to containers of the packing plan. A container whose
+number was reassigned, or that is to be stopped, ends gracefully by itself, even behind an
+unreachable node manager. Requests of the command line are nodes that the application master
+removes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,10 +21,9 @@ Location = dict[str, Any]
 FOLDER = "folder"
 """In the scheduler's node: URI of the topology's own files."""
 STANDBY = "warm"
-"""In the scheduler's node, whose word it is: where standby containers are, as others are in
-`containers`."""
+"""Key of the scheduler's node: standby containers, in the form of `containers`."""
 CAPACITY = "room"
-"""In a request, whose word it is: how large containers that run are to be."""
+"""Key of a request: new sizes of running containers."""
 
 
 def rows(slots: Iterable[Slot]) -> dict[str, Location]:
@@ -89,7 +88,7 @@ def growing_words(node: Mapping[str, Any] | None, asks: Mapping[int, Ask]) -> st
 
 
 def waiting_words(slots: Iterable[Slot]) -> str:
-    """Which containers wait for room, for people; empty if none does."""
+    """Containers that wait for capacity, for people; empty without any."""
     asked = [
         each for each in slots if each.phase is SlotPhase.ASKED and not is_standby(each.number)
     ]
