@@ -287,8 +287,7 @@ class TesterInstance:
         self._callbacks.call_soon(self, partial(fed.outcome, acked))
 
     def failed_ids(self) -> list[Fed]:
-        """Ids of the test's tuples failed by the kill: emitted, and not covered by a checkpoint.
-        """
+        """Ids of the test's tuples failed by the kill: emitted, and not covered by a checkpoint."""
         found: list[Fed] = []
         if self.is_spout and self.takes_checkpoints:
             ids = WatchedIds(self.watch.outcome, lambda fed, acked: found.append(fed))
