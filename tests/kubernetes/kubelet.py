@@ -4,6 +4,7 @@ It does what a topology relies on: starts a pod's container, answers for its sta
 probes, starts it again when it ends, ends it in order, and is silent once it is lost.
 """
 
+import base64
 import http.client
 import threading
 import time
@@ -17,6 +18,14 @@ from heron_core.errors import HeronError
 from heron_io.kubernetes.client import MERGE_PATCH, ApiClient, ApiError
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.kubelet_logs import KubeletLogs
+from tests.kubernetes.pod_status import (
+    CONFIG_ERROR,
+    NO_IMAGE,
+    PULL_BACKOFF,
+    absent_image,
+    status_of,
+    warning_event,
+)
 from tests.kubernetes.pods import PodProcess, written_files
 
 POLL_SECS = 0.3
@@ -153,34 +162,50 @@ class Kubelet:
             process = self.pods[uid] = PodProcess(pod, folder, address)
         elif process.reap():
             process.restarts += 1
+            process.is_started = False
             seconds = min(BACKOFF_SECS_MAX, BACKOFF_SECS * (process.restarts - 1))
             self._start_at[uid] = time.monotonic() + seconds
         if not process.is_running and time.monotonic() >= self._start_at.get(uid, 0.0):
-            process.start(self._account_variables(), self._sources(pod, process.folder))
+            self._start(uid, pod, process)
         self._report(uid, pod, process)
 
+    def _start(self, uid: str, pod: Mapping[str, Any], process: PodProcess) -> None:
+        """Start the container, or say what it lacks; that is looked for again later."""
+        self._start_at[uid] = time.monotonic() + BACKOFF_SECS
+        image = pod["spec"]["containers"][0]["image"]
+        if (message := absent_image(image)) is not None:
+            is_first = process.held is None
+            process.held = (NO_IMAGE if is_first else PULL_BACKOFF, message)
+            return
+        try:
+            variables = {**self._account_variables(), **self._secret_variables(pod)}
+        except ApiError as error:
+            process.held = (CONFIG_ERROR, str(error))
+            return
+        try:
+            sources = self._sources(pod, process.folder)
+        except ApiError as error:
+            self._tell(pod, "FailedMount", f"MountVolume.SetUp failed for volume: {error}")
+            return
+        process.held = None
+        process.start(variables, sources)
+
+    def _secret_variables(self, pod: Mapping[str, Any]) -> dict[str, str]:
+        """Those of `envFrom`; ApiError for a Secret that is not there."""
+        found: dict[str, str] = {}
+        for each in pod["spec"]["containers"][0].get("envFrom") or ():
+            namespace, name = pod["metadata"]["namespace"], each["secretRef"]["name"]
+            secret = self._client.get(f"/api/v1/namespaces/{namespace}/secrets/{name}")
+            data = secret.get("data") or {}
+            found |= {key: base64.b64decode(text).decode() for key, text in data.items()}
+        return found
+
+    def _tell(self, pod: Mapping[str, Any], reason: str, message: str) -> None:
+        path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/events"
+        self._client.request("POST", path, warning_event(pod, reason, message, _now()))
+
     def _report(self, uid: str, pod: Mapping[str, Any], process: PodProcess) -> None:
-        is_ready = process.is_running and not self._failures.get(uid)
-        started = datetime.fromtimestamp(process.started_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        state: dict[str, Any] = {"running": {"startedAt": started}}
-        if not process.is_running:
-            state = {"waiting": {"reason": "CrashLoopBackOff",
-                                 "message": f"it ended with {process.last_code}"}}  # fmt: skip
-        container = pod["spec"]["containers"][0]
-        status = {
-            "phase": "Running",
-            "podIP": process.address,
-            "podIPs": [{"ip": process.address}],
-            "conditions": [
-                {"type": "PodScheduled", "status": "True"},
-                {"type": "Ready", "status": "True" if is_ready else "False"},
-            ],
-            "containerStatuses": [
-                {"name": container["name"], "image": container["image"], "imageID": "",
-                 "ready": is_ready, "started": True, "restartCount": process.restarts,
-                 "state": state},
-            ],
-        }  # fmt: skip
+        status = status_of(pod, process, is_failing=bool(self._failures.get(uid)))
         if self._reported.get(uid) != status:
             self._client.request(
                 "PATCH", f"{_path(pod)}/status", {"status": status}, content=MERGE_PATCH
@@ -188,7 +213,12 @@ class Kubelet:
             self._reported[uid] = status
 
     def _probe(self, objects: Mapping[str, Mapping[str, Any]]) -> None:
-        """Liveness: a container that fails it so often ends and starts again."""
+        """Startup, and liveness: a container that fails it so often ends and starts again."""
+        for uid, process in self.pods.items():
+            container = objects.get(uid, {}).get("spec", {}).get("containers", [{}])[0]
+            startup = container.get("startupProbe")
+            if process.is_running and not process.is_started:
+                process.is_started = startup is None or _answers(process.address, startup)
         if time.monotonic() < self._probe_at:
             return
         self._probe_at = time.monotonic() + PROBE_SECS

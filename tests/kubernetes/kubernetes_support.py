@@ -3,6 +3,7 @@
 import http
 import json
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,22 +37,25 @@ class KubernetesPlace(Place):
         self.environment["KUBECONFIG"] = plane.kubeconfig
         self.cluster()
 
-    def cluster(self, **changed: Any) -> None:
-        """Write the cluster's file; the template gives pods the folder of results."""
+    def cluster(
+        self, name: str = CLUSTER, volumes: Sequence[dict[str, Any]] = (), **changed: Any
+    ) -> None:
+        """Write the cluster's file; the template gives pods the folder of results, and has these
+        volumes besides."""
         volume = {"name": "results", "hostPath": {"path": str(self.path)}}
         mount = {"name": "results", "mountPath": str(self.path)}
         template = {
             "spec": {
-                "volumes": [volume],
+                "volumes": [volume, *volumes],
                 "containers": [{"name": "heron", "volumeMounts": [mount]}],
             }
         }
         folder = self.home / "clusters"
         folder.mkdir(exist_ok=True)
-        (folder / "pod.yaml").write_text(json.dumps(template))
+        (folder / f"{name}-pod.yaml").write_text(json.dumps(template))
         section = {
             "image": "heronpy:tests",
-            "pod_template": "pod.yaml",
+            "pod_template": f"{name}-pod.yaml",
             "node_selector": {"place": self.namespace},
             "cpu_limits": False,
             "master": {"cpu": 0.1, "ram": "256MB"},
@@ -64,7 +68,7 @@ class KubernetesPlace(Place):
             "packing": {"container": {"cpu": 0.5, "ram": "512MB"}},
             "kubernetes": section,
         }
-        (folder / f"{CLUSTER}.yaml").write_text(json.dumps(document, indent=1))
+        (folder / f"{name}.yaml").write_text(json.dumps(document, indent=1))
 
     def add_node(self, **labels: str) -> Kubelet:
         """One more machine."""

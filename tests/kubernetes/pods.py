@@ -47,6 +47,10 @@ class PodProcess:
         self.folder = folder
         self.restarts = 0
         self.last_code: int | None = None
+        self.is_started = False
+        """Whether the startup probe of the process has succeeded."""
+        self.held: tuple[str, str] | None = None
+        """Why it is not created: reason and message of a kubelet."""
         self._spec = pod["spec"]["containers"][0]
         self._volumes = {each["name"]: each for each in pod["spec"].get("volumes") or ()}
         self._process: subprocess.Popen[bytes] | None = None

@@ -1,8 +1,6 @@
 """The back end of a cluster with `scheduler: kubernetes`."""
 
 import os
-import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,8 +15,9 @@ from heron_core.state_tree import master_path, packing_path, topology_path
 from heron_core.topology import topology_from_json
 from heron_core.typed_json import to_json
 from heron_core.version import PROTOCOL, VERSION, engine_text
-from heron_engine.scheduler.backends.kubernetes import render
+from heron_engine.scheduler.backends.kubernetes import pod_states, render
 from heron_engine.scheduler.backends.kubernetes.objects import ClusterObjects
+from heron_engine.scheduler.backends.kubernetes.pod_start import POLL_SECS, PodStart, because
 from heron_engine.scheduler.backends.protocol import describe_containers
 from heron_engine.scheduler.clusters.config import ClusterConfig
 from heron_engine.scheduler.container.engines import InstalledEngine
@@ -38,13 +37,8 @@ if TYPE_CHECKING:
 
 READY_SECS = 180.0
 """Pods that have to be found room for, an image that has to be pulled, a start on each."""
-REPORT_SECS = 10.0
-"""Interval of progress lines of `submit`."""
-REFUSED_SECS = 5.0
-"""Wait for a quota that may still count terminating pods."""
 END_SECS = 60.0
 RESTART_SECS = 120.0
-POLL_SECS = 0.3
 SENT_VARIABLES = ("HERONPY_STREAMPARSE",)
 STORE_SCHEME = "kubernetes://"
 
@@ -178,7 +172,13 @@ class KubernetesBackend:
             try:
                 for manifest in self._manifests(submission, code):
                     objects.create(manifest)
-                self._wait(objects, submission)
+                start = PodStart(
+                    objects,
+                    name,
+                    1 + len(submission.packing.containers),
+                    waits_for_room=submission.waits_for_capacity,
+                )
+                start.wait(submission.ready_secs(self.ready_secs))
             except BaseException:
                 self._end(objects, name)
                 raise
@@ -200,33 +200,9 @@ class KubernetesBackend:
         }
         return render.manifests(self._options(), spec, submission.packing, node_labels)
 
-    def _wait(self, objects: ClusterObjects, submission: "Submission") -> None:
-        """Until every container runs; HeronError if the cluster refuses pods, or gives no room for
-        them in time."""
-        name, expected = submission.topology.name, 1 + len(submission.packing.containers)
-        began = reported_at = time.monotonic()
-        while True:
-            waited_secs = time.monotonic() - began
-            running = [pod for pod in objects.listed("Pod", name) if render.is_running(pod)]
-            if len(render.numbers_of(running)) >= expected:
-                return
-            refused = next(
-                filter(None, map(render.refusal, objects.listed("Deployment", name))), ""
-            )
-            if refused and waited_secs > REFUSED_SECS and not submission.waits_for_capacity:
-                raise HeronError(f"Kubernetes gives {name} no pods: {refused}")
-            missing = f"{len(running)} of {expected} pods run after {waited_secs:.0f} s"
-            if waited_secs > submission.ready_secs(self.ready_secs):
-                raise HeronError(f"{name}: {missing}{_because(self._problems(objects, name))}")
-            if time.monotonic() - reported_at > REPORT_SECS:
-                reported_at = time.monotonic()
-                reason = refused or self._problems(objects, name)
-                print(f"{name}: {missing}{_because(reason)}", file=sys.stderr)
-            time.sleep(POLL_SECS)
-
     @staticmethod
     def _problems(objects: ClusterObjects, name: str) -> str:
-        return render.problems(objects.listed("Pod", name))
+        return pod_states.problems(objects.listed("Pod", name))
 
     def known(self, name: str) -> str:
         """The Deployments."""
@@ -252,7 +228,7 @@ class KubernetesBackend:
             return [
                 pod["metadata"]["name"]
                 for pod in objects.listed("Pod", name)
-                if containers is None or render.numbers_of([pod]) & set(containers)
+                if containers is None or pod_states.numbers_of([pod]) & set(containers)
             ]
 
         if not wait_until(lambda: not left(), END_SECS, POLL_SECS):
@@ -269,7 +245,7 @@ class KubernetesBackend:
                 store.delete(master_path(name))
         with self.objects() as objects:
             old = {pod["metadata"]["uid"]: pod for pod in objects.listed("Pod", name, container)}
-            wanted = render.numbers_of(objects.listed("Deployment", name, container))
+            wanted = pod_states.numbers_of(objects.listed("Deployment", name, container))
             if not wanted:
                 raise HeronError(f"Kubernetes runs no container {container} of {name}")
             for pod in old.values():
@@ -280,14 +256,14 @@ class KubernetesBackend:
                 running = [
                     pod
                     for pod in pods
-                    if render.is_running(pod) and pod["metadata"]["uid"] not in old
+                    if pod_states.is_running(pod) and pod["metadata"]["uid"] not in old
                 ]
-                return render.numbers_of(running) >= wanted
+                return pod_states.numbers_of(running) >= wanted
 
             if not wait_until(is_back, RESTART_SECS, POLL_SECS):
                 raise HeronError(
                     f"{name}: not all containers are back after {RESTART_SECS:g} s"
-                    f"{_because(self._problems(objects, name))}"
+                    f"{because(self._problems(objects, name))}"
                 )
 
     @property
@@ -334,7 +310,7 @@ class KubernetesBackend:
 
     def _add(self, objects: ClusterObjects, name: str, added: Sequence[int]) -> None:
         numbered = {
-            min(render.numbers_of([deployment])): deployment
+            min(pod_states.numbers_of([deployment])): deployment
             for deployment in objects.listed("Deployment", name)
         }
         workers = sorted(numbered.keys() - {MASTER_CONTAINER} - set(added))
@@ -371,7 +347,3 @@ class _PlainDumper(yaml.SafeDumper):
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
-
-
-def _because(reason: str) -> str:
-    return f" ({reason})" if reason else ""

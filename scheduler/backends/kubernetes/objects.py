@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from heron_core.errors import HeronError
-from heron_engine.scheduler.backends.kubernetes.render import selector
+from heron_engine.scheduler.backends.kubernetes.render import CONTAINER_NAME, selector
 from heron_io.kubernetes.client import ApiClient, ApiError, ApiUnanswered
 from heron_io.polling import wait_until
 
@@ -13,6 +13,7 @@ COLLECTIONS = {
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
     "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
     "Pod": "/api/v1/namespaces/{}/pods",
+    "Event": "/api/v1/namespaces/{}/events",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
@@ -22,8 +23,14 @@ WORKLOADS = ("Deployment", "ReplicaSet", "Pod")
 soon as they have noticed."""
 ACCOUNTS = ("RoleBinding", "Role", "ServiceAccount")
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+NO_LOG = (http.HTTPStatus.BAD_REQUEST, http.HTTPStatus.NOT_FOUND)
+"""Answers for a container that was not started, or has no previous process."""
 ANSWER_SECS = 10.0
 """Retry time for an API server being replaced or overloaded."""
+LINE_CHARACTERS_MAX = 300
+"""Of a pod's log in an error of one line."""
+LAST_LINES = 20
+"""Some of the last lines of a log may be empty."""
 
 Result = TypeVar("Result")
 
@@ -47,6 +54,38 @@ class ClusterObjects:
         path, wanted = self._collection(kind), selector(topology, container)
         answer = self._asked(kind, lambda: self._client.get(path, labelSelector=wanted))
         return list(answer.get("items") or ())
+
+    def last_line(self, pod: str) -> str:
+        """The last words of the container of a pod, of its previous process if that has ended;
+        empty if it has printed none."""
+        path, lines = f"{self._collection('Pod')}/{pod}/log", str(LAST_LINES)
+        for previous in ("true", "false"):
+            try:
+                text = self._client.text(
+                    path, container=CONTAINER_NAME, tailLines=lines, previous=previous
+                )
+            except ApiUnanswered:
+                return ""  # the reason is told without it
+            except ApiError as error:
+                if error.code in NO_LOG:
+                    continue
+                return f"(the log of the pod cannot be read: {error})"
+            if words := [line.strip() for line in text.splitlines() if line.strip()]:
+                return words[-1][:LINE_CHARACTERS_MAX]
+        return ""
+
+    def warning(self, uid: str) -> str:
+        """The last event of type Warning about a pod; empty without one."""
+        path = self._collection("Event")
+        chosen = f"involvedObject.uid={uid},type=Warning"
+        try:
+            answer = self._client.get(path, fieldSelector=chosen)
+        except ApiUnanswered:
+            return ""  # asked again with the next line
+        except ApiError as error:
+            return f"the events of the pod cannot be read: {error}"
+        events = sorted(answer.get("items") or (), key=_happened_at)
+        return f"{events[-1]['reason']}: {events[-1]['message']}" if events else ""
 
     def create(self, manifest: dict[str, Any]) -> None:
         """Create an object; an existing object is left unchanged."""
@@ -122,3 +161,8 @@ class ClusterObjects:
         except ApiError as error:
             raise HeronError(f"Kubernetes refuses {what} in {self.namespace}: {error}") from None
         raise HeronError(f"{failures[-1]} after {ANSWER_SECS:g} s")
+
+
+def _happened_at(event: dict[str, Any]) -> str:
+    """When an event was seen last; the API has one of these fields for each way to write events."""
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")

@@ -13,7 +13,7 @@ All containers have the size of the largest, as on Aurora: added containers get 
 import copy
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -43,8 +43,9 @@ WORK_VOLUME = "heron-work"
 HEALTH_PORT, HEALTH_PATH = 8086, "/health"
 PROBE = {"httpGet": {"path": HEALTH_PATH, "port": HEALTH_PORT}, "timeoutSeconds": 5}
 PROBE_PERIOD_SECS, PROBE_FAILURES_MAX = 10, 3
-STARTUP_FAILURES_MAX = 30
-"""Five minutes for a state store that is away and for code that is fetched."""
+STARTUP_PERIOD_SECS, STARTUP_FAILURES_MAX = 2, 150
+"""Five minutes for a state store that is away and for code that is fetched; `submit` waits for the
+success, which Kubernetes notices after one period."""
 TERMINATION_SECS = int(CONTAINER_SHUTDOWN_SECS) + 22
 NODE_LOST_SECS = 10
 """Eviction time of pods from an unreachable node; Kubernetes' default is five minutes."""
@@ -305,7 +306,8 @@ def _complete(
         {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     )
     period = {"periodSeconds": PROBE_PERIOD_SECS}
-    own["startupProbe"] = {**PROBE, "periodSeconds": 10, "failureThreshold": STARTUP_FAILURES_MAX}
+    startup = {"periodSeconds": STARTUP_PERIOD_SECS, "failureThreshold": STARTUP_FAILURES_MAX}
+    own["startupProbe"] = {**PROBE, **startup}
     own["livenessProbe"] = {**PROBE, **period, "failureThreshold": PROBE_FAILURES_MAX}
     own["readinessProbe"] = {**PROBE, **period}
 
@@ -386,62 +388,3 @@ def _metadata(options: KubernetesOptions, name: str, topology: str) -> dict[str,
         "labels": labels(topology),
         "annotations": {TOPOLOGY_ANNOTATION: topology},
     }
-
-
-# --- What runs -----------------------------------------------------------------------------------
-
-
-def is_running(pod: Mapping[str, Any]) -> bool:
-    """Whether our container runs, and is not about to end."""
-    if pod["metadata"].get("deletionTimestamp"):
-        return False
-    return any("running" in (each.get("state") or {}) for each in _statuses(pod))
-
-
-def pod_problem(pod: Mapping[str, Any]) -> str:
-    """Why a pod does not run, in Kubernetes' words; empty if it does, or if nothing is said."""
-    for status in _statuses(pod):
-        waiting = (status.get("state") or {}).get("waiting") or {}
-        if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
-            return _words(waiting.get("reason"), waiting.get("message"))
-    for condition in (pod.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return _words(condition.get("reason"), condition.get("message"))
-    return ""
-
-
-def problems(pods: Sequence[Mapping[str, Any]]) -> str:
-    """Why pods do not run, with their containers; empty if nothing is said."""
-    numbers: dict[str, set[int]] = {}
-    for pod in pods:
-        if reason := pod_problem(pod):
-            numbers.setdefault(reason, set()).update(numbers_of([pod]))
-    return "; ".join(
-        f"container{'s' * (len(of) > 1)} {', '.join(map(str, sorted(of)))}: {reason}"
-        for reason, of in numbers.items()
-    )
-
-
-def refusal(found: Mapping[str, Any]) -> str:
-    """Why a Deployment gets no pod, such as a quota; empty if none is said."""
-    for condition in (found.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
-            return str(condition.get("message") or condition.get("reason"))
-    return ""
-
-
-def numbers_of(objects: Sequence[Mapping[str, Any]]) -> set[int]:
-    """The containers that objects are of."""
-    return {int(each["metadata"]["labels"][CONTAINER_LABEL]) for each in objects}
-
-
-def _statuses(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [
-        each
-        for each in (pod.get("status") or {}).get("containerStatuses") or ()
-        if each.get("name") == CONTAINER_NAME
-    ]
-
-
-def _words(reason: object, message: object) -> str:
-    return f"{reason}: {message}" if message else str(reason)

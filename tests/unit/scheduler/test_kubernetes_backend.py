@@ -23,7 +23,7 @@ from heron_core.plans import (
 from heron_core.records import replace
 from heron_core.state_tree import code_path, master_path, packing_path, topology_path
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
-from heron_engine.scheduler.backends.kubernetes import backend as module
+from heron_engine.scheduler.backends.kubernetes import pod_start
 from heron_engine.scheduler.backends.kubernetes.backend import KubernetesBackend
 from heron_engine.scheduler.backends.kubernetes.render import CONTAINER_LABEL
 from heron_engine.scheduler.clusters.config import ClusterConfig
@@ -44,6 +44,8 @@ class Cluster(StandIn):
     def __init__(self) -> None:
         super().__init__()
         self.refusal = ""
+        self.status: dict[str, Any] = RUNNING
+        """Of each new pod."""
         self._pods = 0
 
     def _create(self, collection: str, new: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +79,8 @@ class Cluster(StandIn):
     def _start(self, deployment: dict[str, Any]) -> None:
         self._pods += 1
         labels = deployment["metadata"]["labels"]
-        pod = {"metadata": {"name": f"pod-{self._pods}", "labels": labels}, "status": RUNNING}
+        metadata = {"name": f"pod-{self._pods}", "labels": labels}
+        pod = {"metadata": metadata, "status": self.status}
         super()._create(PODS, pod)
 
     def numbers(self, collection: str) -> list[int]:
@@ -93,7 +96,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
     cluster = Cluster()
     cluster.start()
     monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig(tmp_path)))
-    monkeypatch.setattr(module, "REFUSED_SECS", 0.0)
+    monkeypatch.setattr(pod_start, "REFUSED_SECS", 0.0)
     yield cluster
     cluster.stop()
 
@@ -141,6 +144,23 @@ def test_pods_that_are_refused_leave_nothing(
     with pytest.raises(HeronError, match="gives words no pods: exceeded quota: small"):
         backend.deploy(submission)
     assert cluster.numbers(DEPLOYMENTS) == []
+
+
+def test_an_image_that_cannot_be_pulled_leaves_nothing(
+    cluster: Cluster,
+    backend: KubernetesBackend,
+    submission: Submission,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Waiting for room does not help it."""
+    monkeypatch.setattr(pod_start, "FAILING_SECS", 0.0)
+    cluster.fault = lambda _, path: (404, "no log") if path.endswith("/log") else None
+    waiting = {"reason": "ErrImagePull", "message": "heronpy:0.2.0: not found"}
+    cluster.status = {"containerStatuses": [{"name": "heron", "state": {"waiting": waiting}}]}
+    told = "words cannot start: containers 0, 1, 2: ErrImagePull: heronpy:0.2.0: not found; nothing"
+    with pytest.raises(HeronError, match=told):
+        backend.deploy(replace(submission, waits_for_capacity=True))
+    assert cluster.numbers(DEPLOYMENTS) == cluster.numbers(PODS) == []
 
 
 def test_an_api_server_that_refuses_an_object_is_told_in_one_line(

@@ -147,44 +147,6 @@ def test_names_tell_topologies_apart() -> None:
     assert all(len(f"{each}-1000") <= 63 and each.isascii() for each in names)
 
 
-def pod(**status: Any) -> dict[str, Any]:
-    """A pod with this status."""
-    return {"metadata": {"labels": {render.CONTAINER_LABEL: "2"}}, "status": status}
-
-
-def waiting(reason: str, message: str | None = None) -> dict[str, Any]:
-    """A pod whose container waits."""
-    state = {"waiting": {"reason": reason, **({"message": message} if message else {})}}
-    return pod(containerStatuses=[{"name": "heron", "state": state}])
-
-
-def test_why_a_pod_does_not_run() -> None:
-    """In Kubernetes' words; what takes a while is no problem."""
-    assert render.pod_problem(waiting("ContainerCreating")) == ""
-    assert render.pod_problem(waiting("ErrImagePull", "no such image")) == (
-        "ErrImagePull: no such image"
-    )
-    unschedulable = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
-                     "message": "0/3 nodes are available"}  # fmt: skip
-    assert render.pod_problem(pod(conditions=[unschedulable])) == (
-        "Unschedulable: 0/3 nodes are available"
-    )
-    assert render.problems([pod(conditions=[unschedulable])] * 2 + [waiting("Backoff")]) == (
-        "container 2: Unschedulable: 0/3 nodes are available; container 2: Backoff"
-    )
-    running = pod(containerStatuses=[{"name": "heron", "state": {"running": {}}}])
-    assert render.is_running(running)
-    assert render.pod_problem(running) == ""
-    running["metadata"]["deletionTimestamp"] = "now"
-    assert not render.is_running(running)
-
-
-def test_a_refused_replica_is_told() -> None:
-    condition = {"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: small"}
-    assert render.refusal({"status": {"conditions": [condition]}}) == "exceeded quota: small"
-    assert render.refusal({}) == ""
-
-
 def test_another_engine_changes_image_and_version_alone() -> None:
     """Kubernetes merges the container by its name, and takes the list of arguments as a whole."""
     running = render.manifests(OPTIONS, replace(SPEC, engine="heronpy 1 (protocol 9)"), PLAN)[-1]

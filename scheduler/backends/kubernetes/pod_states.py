@@ -1,0 +1,137 @@
+"""What Kubernetes says about the pods of a topology, and about Deployments without a pod. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from heron_engine.scheduler.backends.kubernetes.render import CONTAINER_LABEL, CONTAINER_NAME
+
+UNSTARTABLE = frozenset(
+    {
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "ErrImageNeverPull",
+        "ImageInspectError",
+        "RegistryUnavailable",
+        "SignatureValidationFailed",
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "RunContainerError",
+        "CrashLoopBackOff",
+    }
+)
+"""Reasons of a kubelet that more room does not cure: the image, a Secret or ConfigMap of the
+container's variables, or the process itself has to be another one."""
+CRASHING = "CrashLoopBackOff"
+"""Its message has the name of the pod and the current pause; the exit code says more."""
+STARTING = (None, "ContainerCreating", "PodInitializing")
+MEANINGLESS = (None, "Error", "Completed")
+"""Reasons of an ended process that say less than its exit code."""
+
+
+def is_running(pod: Mapping[str, Any]) -> bool:
+    """Whether our container runs, and is not about to end."""
+    return any("running" in _state(each) for each in _statuses(pod)) and not _is_ending(pod)
+
+
+def has_started(pod: Mapping[str, Any]) -> bool:
+    """Whether our container runs and has passed its startup probe, which a process that ends at
+    once never does."""
+    return is_running(pod) and all(each.get("started") is not False for each in _statuses(pod))
+
+
+def is_created(pod: Mapping[str, Any]) -> bool:
+    """Whether a kubelet got as far as the container: what holds it up is in its state then, and in
+    the events of the pod before (volumes, network)."""
+    return any(_waiting(each).get("reason") not in STARTING for each in _statuses(pod))
+
+
+def start_failure(pod: Mapping[str, Any]) -> str:
+    """Why our container cannot start whatever the room, in Kubernetes' words; empty if it may."""
+    for status in _statuses(pod):
+        reason = _waiting(status).get("reason")
+        if reason in UNSTARTABLE:
+            return pod_problem(pod)
+        if status.get("restartCount") and not has_started(pod) and not _is_ending(pod):
+            return f"it ended {status['restartCount']} times{_ended(status)}"
+    return ""
+
+
+def pod_problem(pod: Mapping[str, Any]) -> str:
+    """Why a pod does not run, in Kubernetes' words; empty if it does, or if nothing is said."""
+    for status in _statuses(pod):
+        waiting = _waiting(status)
+        if waiting.get("reason") == CRASHING:
+            return f"{CRASHING}{_ended(status)}"
+        if waiting.get("reason") not in STARTING:
+            return _words(waiting.get("reason"), waiting.get("message"))
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return _words(condition.get("reason"), condition.get("message"))
+    return ""
+
+
+def problems(pods: Sequence[Mapping[str, Any]]) -> str:
+    """Why pods do not run, with their containers; empty if nothing is said."""
+    return named_by_container((pod, pod_problem(pod)) for pod in pods)
+
+
+def named_by_container(reasons: Iterable[tuple[Mapping[str, Any], str]]) -> str:
+    """`containers 1, 2: REASON; container 3: REASON` of pods with their reasons; pods with an empty
+    reason are left out."""
+    numbers: dict[str, set[int]] = {}
+    for pod, reason in reasons:
+        if reason:
+            numbers.setdefault(reason, set()).update(numbers_of([pod]))
+    return "; ".join(
+        f"container{'s' * (len(of) > 1)} {', '.join(map(str, sorted(of)))}: {reason}"
+        for reason, of in numbers.items()
+    )
+
+
+def refusal(found: Mapping[str, Any]) -> str:
+    """Why a Deployment gets no pod, such as a quota; empty if none is said."""
+    for condition in (found.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
+            return str(condition.get("message") or condition.get("reason"))
+    return ""
+
+
+def numbers_of(objects: Sequence[Mapping[str, Any]]) -> set[int]:
+    """The containers that objects are of."""
+    return {int(each["metadata"]["labels"][CONTAINER_LABEL]) for each in objects}
+
+
+def _is_ending(pod: Mapping[str, Any]) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def _statuses(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [
+        each
+        for each in (pod.get("status") or {}).get("containerStatuses") or ()
+        if each.get("name") == CONTAINER_NAME
+    ]
+
+
+def _state(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    return status.get("state") or {}
+
+
+def _waiting(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _state(status).get("waiting") or {}
+
+
+def _ended(status: Mapping[str, Any]) -> str:
+    """`, exit code 127 (REASON: MESSAGE)` of the last end of the process, if one is known."""
+    last = status.get("lastState") or {}
+    ended = last.get("terminated") or _state(status).get("terminated") or {}
+    if "exitCode" not in ended:
+        return ""
+    reason = ended.get("reason")
+    more = "" if reason in MEANINGLESS else f" ({_words(reason, ended.get('message'))})"
+    return f", exit code {ended['exitCode']}{more}"
+
+
+def _words(reason: object, message: object) -> str:
+    return f"{reason}: {message}" if message else str(reason)

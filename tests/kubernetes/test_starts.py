@@ -1,0 +1,62 @@
+"""Topologies whose pods cannot start: `submit` says why in half a minute, and leaves nothing."""
+
+import re
+from typing import Any
+
+from heron_core.state_tree import topology_path
+from tests.kubernetes.kubernetes_support import PODS_SECS, KubernetesPlace
+from tests.kubernetes.pod_status import ABSENT_REGISTRY
+from tests.process.process_support import EXAMPLES, Running, until
+
+NO_VOLUME: dict[str, Any] = {"name": "keys", "secret": {"secretName": "nowhere"}}
+NO_CLAIM: dict[str, Any] = {"name": "states", "persistentVolumeClaim": {"claimName": "nowhere"}}
+
+
+def submit(place: KubernetesPlace, cluster: str) -> Running:
+    """A submission of its own for a cluster's file."""
+    example = EXAMPLES / "endless_words.py"
+    return place.start("submit", example, "-N", f"{place.name}-{cluster}", "--cluster", cluster)
+
+
+def test_containers_that_cannot_start_are_told_with_the_reason(place: KubernetesPlace) -> None:
+    """An image that no registry has, a Secret that is not there, a Python that the image lacks: all
+    at once, as each takes its twenty seconds."""
+    place.cluster("image", image=f"{ABSENT_REGISTRY}heronpy:0.2.0")
+    place.cluster("secret", environment_secret="nowhere")
+    place.cluster("python", python="python9")
+    expected = {
+        "image": r"containers 0, 1(, 2)?: (ErrImagePull|ImagePullBackOff): .*: not found",
+        "secret": r'containers 0, 1(, 2)?: CreateContainerConfigError: secrets "nowhere" not found',
+        "python": r"CrashLoopBackOff, exit code 127; its last line: .*python9: not found",
+    }
+    submitted = {cluster: submit(place, cluster) for cluster in expected}
+    for cluster, line in expected.items():
+        finished = submitted[cluster].wait(PODS_SECS)
+        name = f"{place.name}-{cluster}"
+        assert finished.code == 1
+        assert finished.errors[-1].startswith(f"heronpy: {name} cannot start: ")
+        assert re.search(line, finished.errors[-1]), finished.err
+        assert place.value(topology_path(name)) is None
+    until(lambda: not place.left(), "nothing is left in the namespace")
+
+
+def test_volumes_and_nodes_that_are_missing_are_told_while_submit_waits(
+    place: KubernetesPlace,
+) -> None:
+    """They may still come: `submit` waits for them, and says for what."""
+    place.cluster("mount", volumes=[NO_VOLUME])
+    place.cluster("claim", volumes=[NO_CLAIM])
+    place.cluster("node", node_selector={"place": "nowhere"})
+    expected = {
+        "mount": r"FailedMount: MountVolume.SetUp failed .*\"nowhere\" not found",
+        "claim": r"Unschedulable: .*persistentvolumeclaim \"nowhere\" not found",
+        "node": r"Unschedulable: .*didn't match Pod's node affinity/selector",
+    }
+    submitted = {cluster: submit(place, cluster) for cluster in expected}
+    for cluster, line in expected.items():
+        running = submitted[cluster]
+        running.until(lambda at=running, text=line: re.search(text, at.err), line, PODS_SECS)
+        running.signal()
+    for cluster in expected:
+        assert submitted[cluster].wait(PODS_SECS).code != 0
+    until(lambda: not place.left(), "nothing is left in the namespace", PODS_SECS)
