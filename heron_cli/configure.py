@@ -1,7 +1,7 @@
 """From a loaded topology and command-line options to a checked topology and packing plan."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -139,11 +139,10 @@ def refuse_autoscaling(topology: TopologySpec, where: str) -> None:
 
 MACHINE_LABELS = "HERONPY_LABELS"
 """Environment variable: the labels of this machine, for topologies that run on it alone."""
-WITH_NODE_LABELS = ("local", "kubernetes", "aurora")
-WITH_CONSTRAINTS = ("local", "kubernetes")
+WITH_NODE_LABELS = ("local", "kubernetes", "yarn", "aurora")
+WITH_CONSTRAINTS = ("local", "kubernetes", "yarn")
 """Schedulers that select nodes by label. The instances of an Aurora job have equal constraints.
-YARN's labels are names of partitions, which the application master never requests; a standalone
-Spark has none."""
+YARN's only label is `partition`; the workers of a standalone Spark have none."""
 SCHEDULERS_OF_KEYS: Mapping[str, tuple[str, ...]] = {
     keys.STANDBY_CONTAINERS: ("yarn",),
     keys.NODE_LABELS: WITH_NODE_LABELS,
@@ -169,10 +168,16 @@ def check_scheduler(topology: TopologySpec, kind: str, *, refuses: bool = True) 
         if kind in schedulers or not keys.value_of(config, key):
             continue
         effect = f"{key} has no effect with the scheduler {kind}, only with"
-        reason = f"{effect} {' and '.join(schedulers)}"
+        reason = f"{effect} {_in_words(schedulers)}"
         if refuses and key in REQUIREMENTS:
             raise TopologyError(f"{reason}: leave the key out (-o '{key}={{}}')")
         click.echo(reason, err=True)
+
+
+def _in_words(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _unmet_here(topology: TopologySpec) -> str:

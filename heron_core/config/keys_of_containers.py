@@ -170,14 +170,15 @@ RUN_ON_ALL = CONTAINERS.add(Key(
 ))
 NODE_LABELS = CONTAINERS.add(Key(
     "topology.node.labels", r.labels, None,
-    "labels of the nodes that all containers run on, `{LABEL: value}`: on Kubernetes, on Aurora, "
-    "and of this machine (`HERONPY_LABELS`)",
+    "labels of the nodes that all containers run on, `{LABEL: value}`: on Kubernetes, YARN "
+    "(`partition`), Aurora, and of this machine (`HERONPY_LABELS`)",
     on_spark=False, see="DEPLOY.md#placement-by-labels",
 ))
 CONSTRAINTS = CONTAINERS.add(Key(
     "topology.component.constraints", r.labels_of_components, None,
     "labels of the nodes that instances of single components run on,"
-    " `{COMPONENT: {LABEL: value}}`: on Kubernetes, and of this machine (`HERONPY_LABELS`)",
+    " `{COMPONENT: {LABEL: value}}`: on Kubernetes, YARN (`partition`), and of this machine "
+    "(`HERONPY_LABELS`)",
     on_spark=False, see="DEPLOY.md#placement-by-labels",
 ))
 STMGR_RAM = CONTAINERS.add(Key(

@@ -9,6 +9,7 @@ import pytest
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from tests.conformance.checks import Deployment
 from tests.conformance.exact_life import exact_life
+from tests.conformance.scaling import scales_with_its_load
 from tests.process.process_support import DEADLINE_SECS, Finished, until
 from tests.spark.conftest import standalone_cluster
 from tests.spark.spark_scheduler_support import (
@@ -55,13 +56,21 @@ def deployment(
     place = SharedPlace(tmp_path, zookeeper)
     submit = elsewhere(place, standalone_cluster, zookeeper, bare_python(tmp_path / "bare"))
     known = ("--zookeeper", zookeeper.address)
-    yield Deployment("spark", place, submit, known, zookeeper.url, SPARK_SECS)
+    yield Deployment(
+        "spark", place, submit, known, zookeeper.url, SPARK_SECS, is_self_running=False
+    )
     place.close()
 
 
 def test_a_life_with_state_is_exact(deployment: Deployment) -> None:
     """With a kill, a rescale, a savepoint, and the loss of the submitting machine."""
     exact_life(deployment, loses_its_scheduler)
+
+
+@pytest.mark.timeout(600)
+def test_a_bolt_is_scaled_with_its_load(deployment: Deployment) -> None:
+    """By the scheduler on the submitting machine."""
+    scales_with_its_load(deployment)
 
 
 def loses_its_scheduler(deployment: Deployment, submit: Callable[[], None]) -> None:

@@ -13,9 +13,12 @@ from heron_core.state_tree import execution_path, scheduler_path
 from tests.cluster.yarn_place import DEADLINE_SECS, PADDING, SUBMIT_SECS, YarnPlace
 from tests.conformance.checks import Deployment, whole_life
 from tests.conformance.exact_life import a_machine_of_a_container, exact_life
+from tests.conformance.scaling import scales_with_its_load
 from tests.process.process_support import EXAMPLES, until
 
 INSTANCE_MB = 200
+USAGE = 2
+"""Exit code for what the command itself gets wrong."""
 COMPONENTS = ("lines", "split", "count", "seen")
 GROWING = """
 import time
@@ -150,6 +153,39 @@ def test_the_whole_life_of_every_back_end(
     whole_life(deployment, record_property)
 
 
+@pytest.mark.timeout(600)
+def test_constrained_components_run_in_their_partition(west: YarnPlace) -> None:
+    """Also in a container that an update adds; a partition that YARN lacks is told in one line."""
+    yarn, edge = west.yarn, 1
+    words = (EXAMPLES / "endless_words.py", "-o")
+    key = "topology.component.constraints"
+    constrained = (*words, f"{key}={{count: {{partition: edge}}}}")
+    refused = west.submit(*words, f"{key}={{count: {{partition: moon}}}}")
+    assert refused.code == USAGE
+    assert "YARN has no partition 'moon'" in refused.errors[-1]
+    yarn.add_partition("edge")
+    assert "no node of YARN is in the partition edge" in west.submit(*constrained).errors[-1]
+    yarn.put_in_partition(edge, "edge")
+    try:
+        west.submit(*constrained).succeeded()
+        assert hosts_of(west) == {1: yarn.node_id(0), 2: yarn.node_id(edge)}
+        scaled = ("--component-parallelism", "count:4", "--container-number", 3)
+        west.on("west", "update", west.name, *scaled).succeeded()
+        assert hosts_of(west) == {
+            1: yarn.node_id(0), 2: yarn.node_id(edge), 3: yarn.node_id(edge),
+        }  # fmt: skip
+        west.on("west", "kill", west.name).succeeded()
+    finally:
+        yarn.put_in_partition(edge, "")
+    west.nothing_runs()
+
+
+def hosts_of(west: YarnPlace) -> dict[int, str]:
+    """container -> the node that it runs on."""
+    containers = west.node(scheduler_path(west.name))["containers"]
+    return {int(number): each["host"] for number, each in containers.items() if number != "0"}
+
+
 @pytest.mark.timeout(900)
 def test_a_life_with_state_is_exact(west: YarnPlace) -> None:
     """With a kill, a rescale, a savepoint, and a node that is rebooted."""
@@ -157,6 +193,14 @@ def test_a_life_with_state_is_exact(west: YarnPlace) -> None:
     wait_secs = SUBMIT_SECS + DEADLINE_SECS
     deployment = Deployment("yarn", west, on, on, west.url, wait_secs, west._left)
     exact_life(deployment, reboot_a_node)
+
+
+@pytest.mark.timeout(600)
+def test_a_bolt_is_scaled_with_its_load(west: YarnPlace) -> None:
+    """By a command with a submitter's rights."""
+    on, wait_secs = ("--cluster", "west"), SUBMIT_SECS + DEADLINE_SECS
+    scales_with_its_load(Deployment("yarn", west, on, on, west.url, wait_secs, west._left))
+    west.nothing_runs()
 
 
 def reboot_a_node(deployment: Deployment, submit: Callable[[], None]) -> None:

@@ -43,6 +43,12 @@ SCHEDULER = {
     "root.closed.capacity": 0,
     "root.closed.maximum-capacity": 0,
     "root.closed.state": "STOPPED",
+    **{
+        f"root.{queue}accessible-node-labels.edge.capacity": capacity
+        for queue, capacity in (("", 100), ("default.", 100), ("small.", 0), ("closed.", 0))
+    },
+    "root.default.accessible-node-labels": "edge",
+    "root.default.accessible-node-labels.edge.maximum-capacity": 100,
     "maximum-am-resource-percent": 1.0,
     "node-locality-delay": 0,
     # As clusters have it that count cores and not only memory.
@@ -119,6 +125,24 @@ class YarnCluster:
         name = "localhost" if number == 0 else _host(number)
         return f"{name}:{self._node_ports[3 * number]}"
 
+    def add_partition(self, name: str) -> None:
+        """As `yarn rmadmin -addToClusterNodeLabels`; only nodes with the label are in it."""
+        label = {"name": name, "exclusivity": "true"}
+        self._tell("cluster/add-node-labels", {"nodeLabelInfo": [label]})
+
+    def put_in_partition(self, number: int, name: str) -> None:
+        """As `yarn rmadmin -replaceLabelsOnNode`; empty: in none."""
+        path = f"cluster/nodes/{self.node_id(number)}/replace-labels"
+        self._tell(f"{path}?labels={name}" if name else path, {})
+
+    def _tell(self, path: str, body: Mapping[str, Any]) -> None:
+        request = urllib.request.Request(
+            f"{self.web_url}/ws/v1/{path}",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+        )
+        urllib.request.urlopen(request, timeout=10).close()
+
     def node_managers(self) -> dict[str, str]:
         """Node id -> state, such as RUNNING or LOST; empty while the ResourceManager is silent."""
         found = self.ask(f"cluster/nodes?states={','.join(STATES)}")
@@ -185,7 +209,8 @@ class YarnCluster:
             f"yarn.resourcemanager.{name}": f"127.0.0.1:{port}"
             for name, port in zip((*names, "webapp.address"), self._manager_ports, strict=True)
         }
-        return {**addresses, **YARN_SITE}
+        labels = {"yarn.node-labels.fs-store.root-dir": f"file://{self.folder}/node-labels"}
+        return {**addresses, **YARN_SITE, **labels}
 
 
 def _host(number: int) -> str:
@@ -211,6 +236,7 @@ YARN_SITE: dict[str, object] = {
     "yarn.nodemanager.resource.memory.enforced": "false",
     "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": 100,
     "yarn.nodemanager.recovery.enabled": "false",
+    "yarn.node-labels.enabled": "true",
     "yarn.log-aggregation-enable": "true",
     "yarn.nodemanager.remote-app-log-dir": "/aggregated-logs",
 }

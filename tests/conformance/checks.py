@@ -72,6 +72,8 @@ class Deployment:
     """Whether the cluster says that each container is as large as the plan has it."""
     gets_new_code: bool = False
     """Whether it is told to change its code as well."""
+    is_self_running: bool = True
+    """Whether a cluster runs the containers, and no process of ours may add some."""
     first_tuple_secs: float = field(default=float("nan"), init=False)
     """From the command to the first tuple at the last bolt."""
 

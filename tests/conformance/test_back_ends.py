@@ -11,6 +11,7 @@ import pytest
 
 from tests.conformance.checks import Deployment, whole_life
 from tests.conformance.exact_life import a_machine_of_a_container, everything, exact_life
+from tests.conformance.scaling import scales_with_its_load
 from tests.process.aurora_support import AuroraPlace
 from tests.process.process_support import Place
 
@@ -20,7 +21,7 @@ WAIT_SECS = 90.0
 def local(path: Path) -> Deployment:
     """Processes of this machine."""
     place = Place(path)
-    return Deployment("local", place, (), (), place.store_url, WAIT_SECS)
+    return Deployment("local", place, (), (), place.store_url, WAIT_SECS, is_self_running=False)
 
 
 def aurora(path: Path) -> Deployment:
@@ -53,3 +54,8 @@ def test_a_topology_s_whole_life(
 def test_a_life_with_state_is_exact(deployment: Deployment) -> None:
     """With a kill, a rescale, a savepoint and a reboot."""
     exact_life(deployment, everything if deployment.kind == "local" else a_machine_of_a_container)
+
+
+@pytest.mark.timeout(600)
+def test_a_bolt_is_scaled_with_its_load(deployment: Deployment) -> None:
+    scales_with_its_load(deployment)

@@ -3,6 +3,7 @@
 import http
 import json
 import secrets
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -154,3 +155,11 @@ class KubernetesPlace(Place):
             return True
 
         until(is_removed, f"{path} is removed")
+
+
+def kubectl(place: KubernetesPlace, *words: object) -> str:
+    """What it prints; AssertionError with what it complains of."""
+    command = ["kubectl", f"--kubeconfig={place.plane.kubeconfig}", "-n", place.namespace]
+    done = subprocess.run([*command, *map(str, words)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

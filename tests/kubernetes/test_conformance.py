@@ -1,4 +1,4 @@
-"""The life of a topology that every back end supports (tests/conformance), on Kubernetes."""
+"""The life of a topology on every back end (tests/conformance), here on Kubernetes."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,9 @@ import pytest
 from heron_core.version import VERSION
 from tests.conformance.checks import Deployment, whole_life
 from tests.conformance.exact_life import exact_life
+from tests.conformance.scaling import scales_with_its_load
 from tests.kubernetes.kubernetes_support import CLUSTER, PODS_SECS, KubernetesPlace
+from tests.process.process_support import until
 
 NEXT_IMAGE = "heronpy:next"
 
@@ -32,8 +34,18 @@ def test_a_topology_s_whole_life(
 
 @pytest.mark.timeout(600)
 def test_a_life_with_state_is_exact(deployment: Deployment) -> None:
-    """With a kill, a rescale, a savepoint, another image, and a node that is lost."""
+    """With a kill, a rescale, a savepoint, another image, and a lost node."""
     exact_life(deployment, upgrade_and_lose_a_node)
+
+
+@pytest.mark.timeout(600)
+def test_the_autoscaler_creates_deployments(deployment: Deployment) -> None:
+    """A command with a submitter's rights decides."""
+    place = deployment.place
+    assert isinstance(place, KubernetesPlace)
+    plan = scales_with_its_load(deployment)
+    assert len(plan.containers) > 1
+    until(lambda: not place.left(), "nothing is left in the namespace")
 
 
 def upgrade_and_lose_a_node(deployment: Deployment, _: Callable[[], None]) -> None:

@@ -3,24 +3,28 @@
 import re
 from typing import Any
 
+import yaml
+
 from heron_core.state_tree import topology_path
-from tests.kubernetes.kubernetes_support import PODS_SECS, KubernetesPlace
+from tests.kubernetes.kubelet import CPU
+from tests.kubernetes.kubernetes_support import CLUSTER, PODS_SECS, KubernetesPlace, kubectl
 from tests.kubernetes.pod_status import ABSENT_REGISTRY
 from tests.process.process_support import EXAMPLES, Running, until
 
+SPARE_ROOM = EXAMPLES / "kubernetes" / "spare_room.yaml"
 NO_VOLUME: dict[str, Any] = {"name": "keys", "secret": {"secretName": "nowhere"}}
 NO_CLAIM: dict[str, Any] = {"name": "states", "persistentVolumeClaim": {"claimName": "nowhere"}}
 
 
 def submit(place: KubernetesPlace, cluster: str) -> Running:
-    """A submission of its own for a cluster's file."""
+    """Submit a topology named after the cluster."""
     example = EXAMPLES / "endless_words.py"
     return place.start("submit", example, "-N", f"{place.name}-{cluster}", "--cluster", cluster)
 
 
 def test_containers_that_cannot_start_are_told_with_the_reason(place: KubernetesPlace) -> None:
-    """An image that no registry has, a Secret that is not there, a Python that the image lacks: all
-    at once, as each takes its twenty seconds."""
+    """An image unknown to the registry, a missing Secret, a Python missing in the image: all at
+    once, because each takes twenty seconds."""
     place.cluster("image", image=f"{ABSENT_REGISTRY}heronpy:0.2.0")
     place.cluster("secret", environment_secret="nowhere")
     place.cluster("python", python="python9")
@@ -43,7 +47,7 @@ def test_containers_that_cannot_start_are_told_with_the_reason(place: Kubernetes
 def test_volumes_and_nodes_that_are_missing_are_told_while_submit_waits(
     place: KubernetesPlace,
 ) -> None:
-    """They may still come: `submit` waits for them, and says for what."""
+    """Nodes and volumes may still come: `submit` waits, and names the missing one."""
     place.cluster("mount", volumes=[NO_VOLUME])
     place.cluster("claim", volumes=[NO_CLAIM])
     place.cluster("node", node_selector={"place": "nowhere"})
@@ -60,3 +64,28 @@ def test_volumes_and_nodes_that_are_missing_are_told_while_submit_waits(
     for cluster in expected:
         assert submitted[cluster].wait(PODS_SECS).code != 0
     until(lambda: not place.left(), "nothing is left in the namespace", PODS_SECS)
+
+
+def test_placeholders_keep_room_for_a_topology(place: KubernetesPlace) -> None:
+    """The pods of examples/kubernetes/spare_room.yaml take all cores of all nodes, and give them to
+    the pods of a topology."""
+    priority, room = yaml.safe_load_all(SPARE_ROOM.read_text("utf-8"))
+    pod = room["spec"]["template"]["spec"]
+    pod["nodeSelector"] = {"place": place.namespace}
+    pod["containers"][0]["resources"] = {"requests": {"cpu": CPU}}
+    file = place.path / "spare_room.yaml"
+    file.write_text(yaml.safe_dump_all([priority, room]))
+    kubectl(place, "apply", "-f", file)
+
+    def phases() -> list[str]:
+        return sorted(
+            pod["status"]["phase"]
+            for pod in place.pods()
+            if pod["metadata"]["labels"].get("app") == "heronpy-spare-room"
+        )
+
+    until(lambda: phases() == ["Running", "Running"], "all cores are taken", PODS_SECS)
+    submit(place, CLUSTER).wait(PODS_SECS).succeeded()
+    until(lambda: "Pending" in phases(), "a placeholder waits for the next node", PODS_SECS)
+    name = f"{place.name}-{CLUSTER}"
+    place.heronpy("kill", name, "--cluster", CLUSTER, secs=PODS_SECS).succeeded()

@@ -16,27 +16,6 @@ from tests.kubernetes.kubernetes_support import CLUSTER, PODS_SECS, KubernetesPl
 from tests.process.process_support import EXAMPLES, until
 from tests.process.survival import TOPOLOGY, acked, gaps, settings, survey
 
-LOADED = """
-import time
-from heronpy_compat import Bolt, Spout, Topology
-
-class Numbers(Spout):
-    outputs = ["number"]
-    def next_tuple(self):
-        time.sleep(0.002)
-        self.emit([1])
-
-class Slow(Bolt):
-    def process(self, tup):
-        time.sleep(0.01)
-
-class Loaded(Topology):
-    config = {"topology.autoscale.mode": "on", "topology.autoscale.interval.secs": 1,
-              "topology.autoscale.window.secs": 4, "topology.autoscale.instances.max": 3}
-    numbers = Numbers.spec()
-    slow = Slow.spec(inputs=[numbers])
-"""
-"""Five times what one instance of the bolt processes."""
 LINES, RATE = 6000, 40.0
 """More than the spouts emit at their pace until a test lets them hurry."""
 MANY_LINES = 100_000
@@ -225,28 +204,3 @@ def test_a_quota_that_refuses_pods_is_told_in_one_line(place: KubernetesPlace) -
     assert "exceeded quota: small" in refused.errors[-1]
     assert place.value(topology_path(place.name)) is None
     until(lambda: not place.left(), "nothing is left in the namespace")
-
-
-def test_the_autoscaler_creates_deployments(place: KubernetesPlace) -> None:
-    """A command with a submitter's rights decides, until the topology ends; there is one."""
-    (file := place.path / "loaded.py").write_text(LOADED)
-    on = ("--cluster", CLUSTER)
-    words = ("submit", file, "-N", place.name, *on, "-w", 1)
-    submitted = place.heronpy(*words, secs=SUBMIT_SECS).succeeded()
-    assert f"`heronpy autoscale {place.name} --cluster {CLUSTER}`" in submitted.err
-    autoscaler = place.start("autoscale", place.name, *on)
-
-    def slow_tasks() -> int:
-        plan = packing_from_json(place.value(packing_path(place.name)))
-        return len(plan.tasks_of["slow"])
-
-    autoscaler.until(lambda: slow_tasks() == 3, "the bolt has three instances", PODS_SECS)
-    autoscaler.until(lambda: "slow 1 -> 3" in autoscaler.err, "it says so")
-    plan = packing_from_json(place.value(packing_path(place.name)))
-    for container in plan.containers:
-        place.pod(container.id)
-    second = place.heronpy("autoscale", place.name, *on)
-    assert second.code == 1
-    assert "has an autoscaler already" in second.errors[0]
-    place.heronpy("kill", place.name, *on, secs=PODS_SECS).succeeded()
-    assert autoscaler.wait(PODS_SECS).succeeded().out == f"{place.name} has ended\n"

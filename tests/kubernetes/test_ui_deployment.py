@@ -7,20 +7,12 @@ import urllib.request
 from typing import Any
 
 from heron_core.errors import HeronError
-from tests.kubernetes.kubernetes_support import CLUSTER, PODS_SECS, KubernetesPlace
+from tests.kubernetes.kubernetes_support import CLUSTER, PODS_SECS, KubernetesPlace, kubectl
 from tests.process.process_support import EXAMPLES, until
 
 MANIFEST = EXAMPLES / "kubernetes" / "ui.yaml"
 TOKEN = "operators-of-the-tests"
 PORT = 8889
-
-
-def kubectl(place: KubernetesPlace, *words: object) -> str:
-    """What it prints; AssertionError with what it complains of."""
-    command = ["kubectl", f"--kubeconfig={place.plane.kubeconfig}", "-n", place.namespace]
-    done = subprocess.run([*command, *map(str, words)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def address(place: KubernetesPlace) -> str | None:

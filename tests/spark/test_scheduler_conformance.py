@@ -22,7 +22,8 @@ def deployment(
     submit = elsewhere(place, standalone_cluster, zookeeper, sys.executable)
     known = ("--zookeeper", zookeeper.address)
     left = standalone_cluster.left
-    made = Deployment("spark", place, submit, known, zookeeper.url, SPARK_SECS, left)
+    made = Deployment("spark", place, submit, known, zookeeper.url, SPARK_SECS, left,
+                      is_self_running=False)  # fmt: skip
     yield made
     place.close()
 

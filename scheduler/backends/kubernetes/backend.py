@@ -176,7 +176,7 @@ class KubernetesBackend:
                     objects,
                     name,
                     1 + len(submission.packing.containers),
-                    waits_for_room=submission.waits_for_capacity,
+                    waits_for_capacity=submission.waits_for_capacity,
                 )
                 start.wait(submission.ready_secs(self.ready_secs))
             except BaseException:

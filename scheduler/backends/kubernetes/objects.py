@@ -24,7 +24,7 @@ soon as they have noticed."""
 ACCOUNTS = ("RoleBinding", "Role", "ServiceAccount")
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 NO_LOG = (http.HTTPStatus.BAD_REQUEST, http.HTTPStatus.NOT_FOUND)
-"""Answers for a container that was not started, or has no previous process."""
+"""Answers for a container without a start, or without a previous process."""
 ANSWER_SECS = 10.0
 """Retry time for an API server being replaced or overloaded."""
 LINE_CHARACTERS_MAX = 300
@@ -56,8 +56,8 @@ class ClusterObjects:
         return list(answer.get("items") or ())
 
     def last_line(self, pod: str) -> str:
-        """The last words of the container of a pod, of its previous process if that has ended;
-        empty if it has printed none."""
+        """The last line of a container's log, of the previous process after a restart; empty for
+        an empty log."""
         path, lines = f"{self._collection('Pod')}/{pod}/log", str(LAST_LINES)
         for previous in ("true", "false"):
             try:

@@ -4,9 +4,9 @@ What can be wrong is told apart by its cure:
 
 | trouble | told by | cure | `submit` |
 |---|---|---|---|
-| the namespace gets no pod (a quota) | the Deployment | a larger quota | fails after REFUSED_SECS, unless it waits for room |
+| the namespace gets no pod (a quota) | the Deployment | a larger quota | fails after REFUSED_SECS, with `--wait-for-room` never |
 | no node has room or the labels; a volume is not there | the pod, its events | a node, a volume | prints the reason each REPORT_SECS, fails after `ready_secs` |
-| the container cannot start: its image, a Secret, its process | the container | another image or file | fails after FAILING_SECS, as no room would help |
+| the container cannot start: its image, a Secret, its process | the container | another image or file | fails after FAILING_SECS, whatever the room |
 """  # noqa: E501 (rows of a table)
 
 import sys
@@ -34,10 +34,10 @@ class PodStart:
     """The pods of one topology, until all of its `expected` containers have started."""
 
     def __init__(
-        self, objects: ClusterObjects, name: str, expected: int, *, waits_for_room: bool
+        self, objects: ClusterObjects, name: str, expected: int, *, waits_for_capacity: bool
     ) -> None:
         self._objects, self._name, self._expected = objects, name, expected
-        self._waits_for_room = waits_for_room
+        self._waits_for_capacity = waits_for_capacity
         self._failing_since: dict[str, float] = {}
         """uid -> when the pod's container was first seen failing, without a success since."""
 
@@ -65,7 +65,7 @@ class PodStart:
         """Why the namespace gets no pods; HeronError once that does not pass by itself."""
         deployments = self._objects.listed("Deployment", self._name)
         refused = next(filter(None, map(pod_states.refusal, deployments)), "")
-        if refused and waited_secs > REFUSED_SECS and not self._waits_for_room:
+        if refused and waited_secs > REFUSED_SECS and not self._waits_for_capacity:
             raise HeronError(f"Kubernetes gives {self._name} no pods: {refused}")
         return refused
 

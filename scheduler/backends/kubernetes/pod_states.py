@@ -20,13 +20,13 @@ UNSTARTABLE = frozenset(
         "CrashLoopBackOff",
     }
 )
-"""Reasons of a kubelet that more room does not cure: the image, a Secret or ConfigMap of the
-container's variables, or the process itself has to be another one."""
+"""Reasons of a kubelet that more room does not cure: image, Secret or ConfigMap of the variables,
+or the process."""
 CRASHING = "CrashLoopBackOff"
-"""Its message has the name of the pod and the current pause; the exit code says more."""
+"""The message has only the name of the pod and the current pause."""
 STARTING = (None, "ContainerCreating", "PodInitializing")
 MEANINGLESS = (None, "Error", "Completed")
-"""Reasons of an ended process that say less than its exit code."""
+"""Reasons of an ended process that add nothing to the exit code."""
 
 
 def is_running(pod: Mapping[str, Any]) -> bool:
@@ -35,19 +35,19 @@ def is_running(pod: Mapping[str, Any]) -> bool:
 
 
 def has_started(pod: Mapping[str, Any]) -> bool:
-    """Whether our container runs and has passed its startup probe, which a process that ends at
-    once never does."""
+    """Whether our container runs and has passed its startup probe: a process that ends at once
+    never passes."""
     return is_running(pod) and all(each.get("started") is not False for each in _statuses(pod))
 
 
 def is_created(pod: Mapping[str, Any]) -> bool:
-    """Whether a kubelet got as far as the container: what holds it up is in its state then, and in
-    the events of the pod before (volumes, network)."""
+    """Whether a kubelet got as far as the container. Before that the events of the pod have the
+    reason of a delay (volumes, network)."""
     return any(_waiting(each).get("reason") not in STARTING for each in _statuses(pod))
 
 
 def start_failure(pod: Mapping[str, Any]) -> str:
-    """Why our container cannot start whatever the room, in Kubernetes' words; empty if it may."""
+    """Why our container cannot start, whatever the room, in Kubernetes' words; else empty."""
     for status in _statuses(pod):
         reason = _waiting(status).get("reason")
         if reason in UNSTARTABLE:
@@ -58,7 +58,7 @@ def start_failure(pod: Mapping[str, Any]) -> str:
 
 
 def pod_problem(pod: Mapping[str, Any]) -> str:
-    """Why a pod does not run, in Kubernetes' words; empty if it does, or if nothing is said."""
+    """Why a pod does not run, in Kubernetes' words; empty for a running pod or no reason."""
     for status in _statuses(pod):
         waiting = _waiting(status)
         if waiting.get("reason") == CRASHING:
@@ -90,7 +90,7 @@ def named_by_container(reasons: Iterable[tuple[Mapping[str, Any], str]]) -> str:
 
 
 def refusal(found: Mapping[str, Any]) -> str:
-    """Why a Deployment gets no pod, such as a quota; empty if none is said."""
+    """Why a Deployment gets no pod, such as a quota; empty without a reason."""
     for condition in (found.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
             return str(condition.get("message") or condition.get("reason"))
@@ -98,7 +98,7 @@ def refusal(found: Mapping[str, Any]) -> str:
 
 
 def numbers_of(objects: Sequence[Mapping[str, Any]]) -> set[int]:
-    """The containers that objects are of."""
+    """The containers of objects."""
     return {int(each["metadata"]["labels"][CONTAINER_LABEL]) for each in objects}
 
 
@@ -123,7 +123,7 @@ def _waiting(status: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _ended(status: Mapping[str, Any]) -> str:
-    """`, exit code 127 (REASON: MESSAGE)` of the last end of the process, if one is known."""
+    """`, exit code 127 (REASON: MESSAGE)` of the last end of the process; else empty."""
     last = status.get("lastState") or {}
     ended = last.get("terminated") or _state(status).get("terminated") or {}
     if "exitCode" not in ended:

@@ -22,6 +22,7 @@ from heron_engine.scheduler.backends.yarn.configuration import conf_folder
 from heron_engine.scheduler.backends.yarn.diagnostics import Capacity, capacity_shortage
 from heron_engine.scheduler.backends.yarn.events import Ask
 from heron_engine.scheduler.backends.yarn.jvm import own_jars, own_py4j
+from heron_engine.scheduler.backends.yarn.partitions import partitions
 from heron_engine.scheduler.backends.yarn.staging import Staging, check_size
 from heron_engine.scheduler.clusters.config import ClusterConfig
 from heron_engine.scheduler.container.engines import InstalledEngine
@@ -98,12 +99,14 @@ class YarnBackend:
         if problem is not None:
             raise HeronError(problem)
         render.check_words(self._spec(submission, "", ()))
+        _partitions(submission)
         client = self.client()
         try:
             client.node_count()
             if not self._is_known(client, submission):
                 self._check_name(client, submission.topology.name)
             check_queue(client, self.queue)
+            client.check_partitions(set(_partitions(submission).values()), self.queue)
             self._application, largest = client.new_application()
             render.check_largest(submission.packing, self._options.master, largest)
             client.staging().check()
@@ -161,7 +164,10 @@ class YarnBackend:
             for link, kind, path in names
         )
         spec = self._spec(submission, staging, resources)
-        return render.preview(submission.topology.name, self._options, spec, submission.packing)
+        return render.preview(
+            submission.topology.name, self._options, spec, submission.packing,
+            _partitions(submission),
+        )  # fmt: skip
 
     def _spec(
         self, submission: "Submission", folder: str, resources: tuple[render.LocalResource, ...]
@@ -194,7 +200,7 @@ class YarnBackend:
             folder = staging.new_folder(name)
             resources = self._put_files(client, staging, submission, folder)
             client.submit(
-                name, self._with_secrets(), resources,
+                name, self._application_options(submission), resources,
                 render.master_command(self._options.python), staging,
             )  # fmt: skip
             self._wait(client, submission)
@@ -207,10 +213,12 @@ class YarnBackend:
         finally:
             client.close()
 
-    def _with_secrets(self) -> render.YarnOptions:
+    def _application_options(self, submission: "Submission") -> render.YarnOptions:
         """What is secret goes in the application master's environment and nowhere else."""
         secrets = [(each, os.environ[each]) for each in ACCESS_VARIABLES if each in os.environ]
-        return replace(self._options, environment=(*self._options.environment, *secrets))
+        environment = (*self._options.environment, *secrets)
+        partition = _partitions(submission).get(MASTER_CONTAINER, "")
+        return replace(self._options, environment=environment, partition=partition)
 
     def _put_files(
         self, client: Client, staging: Staging, submission: "Submission", folder: str
@@ -462,3 +470,7 @@ def _is_over(report: Report | None) -> bool:
 def _sum(capacities: Iterable[Capacity]) -> Capacity:
     every = list(capacities)
     return Capacity(sum(each.memory_mb for each in every), sum(each.vcores for each in every))
+
+
+def _partitions(submission: "Submission") -> dict[int, str]:
+    return partitions(submission.topology, submission.packing)

@@ -3,7 +3,7 @@
 import json
 import re
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from heron_engine.scheduler.backends.yarn.configuration import from_folder, pati
 from heron_engine.scheduler.backends.yarn.diagnostics import Capacity, final_output
 from heron_engine.scheduler.backends.yarn.events import Ask
 from heron_engine.scheduler.backends.yarn.jvm import HadoopError, YarnJvm, hadoop, own_jars
+from heron_engine.scheduler.backends.yarn.partitions import check_partitions
 from heron_engine.scheduler.backends.yarn.records import YarnRecords
 from heron_engine.scheduler.backends.yarn.staging import Staging
 
@@ -153,6 +154,18 @@ class Client:
                 )
         return None
 
+    def check_partitions(self, wanted: Collection[str], queue: str) -> None:
+        """UsageError for a partition unknown to YARN, without nodes, or closed to the queue."""
+        if not wanted:
+            return
+        with self._asking():
+            labels = [str(each.getName()) for each in self._yarn.getClusterNodeLabels()]
+            by_label = self._yarn.getLabelsToNodes()
+            nodes = {label: len(by_label.get(label) or ()) for label in labels}
+            info = self._yarn.getQueueInfo(queue)
+            accessible = {str(each) for each in info.getAccessibleNodeLabels() or ()}
+        check_partitions(wanted, nodes, accessible, queue)
+
     def _leaves(self) -> list[str]:
         every = [str(each.getQueueName()) for each in self._yarn.getAllQueues()]
         return [each for each in every if each != "root"]
@@ -209,6 +222,8 @@ class Client:
             context.setQueue(options.queue)
             context.setAMContainerSpec(launch)
             context.setResource(self.records.resource(options.master))
+            if options.partition:
+                context.setNodeLabelExpression(options.partition)
             context.setKeepContainersAcrossApplicationAttempts(True)
             context.setAttemptFailuresValidityInterval(render.ATTEMPTS_WINDOW_MS)
             if options.attempts is not None:

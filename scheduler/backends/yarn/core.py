@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from heron_core.algorithms.backoff import RestartPolicy, middle
 from heron_core.exit_codes import ExitCode
+from heron_core.plans import MASTER_CONTAINER
 from heron_core.records import replace
 from heron_core.transition_log import TransitionLog
 from heron_engine.scheduler.backends.yarn.diagnostics import TAKEN_AWAY, TOO_LARGE
@@ -172,7 +173,7 @@ class Core:
         one."""
         asked = (each for each in self.slots.values() if each.phase is SlotPhase.ASKED)
         waiting = next((each for each in asked if not is_standby(each.number)), None)
-        if waiting is None or not is_standby(slot.number) or self._spare(waiting.request) is None:
+        if waiting is None or not is_standby(slot.number) or self._spare(waiting) is None:
             return []
         return [TakeBack(waiting.number), *self._ask(waiting)]
 
@@ -227,7 +228,7 @@ class Core:
 
     def _ask(self, slot: Slot) -> list[Instruction]:
         """Fill the slot from a standby container, or by a request to YARN."""
-        spare = None if is_standby(slot.number) else self._spare(slot.request)
+        spare = None if is_standby(slot.number) else self._spare(slot)
         if spare is None or spare.grant is None:
             return self._ask_yarn(slot)
         slot.grant, slot.granted = replace(spare.grant, number=slot.number), spare.granted
@@ -239,20 +240,21 @@ class Core:
         spare.granted = None
         return [YarnLog(line), Publish(), *self._ask_yarn(spare)]
 
-    def _spare(self, ask: Ask) -> Slot | None:
-        """A standby container that runs and is large enough."""
+    def _spare(self, slot: Slot) -> Slot | None:
+        """A standby container that runs in the slot's partition and is large enough."""
         fitting = (
-            each
-            for each in self.slots.values()
-            if is_standby(each.number)
-            and each.is_running
-            and (each.granted or each.ask).covers(ask)
+            standby
+            for standby in self.slots.values()
+            if is_standby(standby.number)
+            and standby.is_running
+            and standby.partition == slot.partition
+            and (standby.granted or standby.ask).covers(slot.request)
         )
         return next(fitting, None)
 
     def _ask_yarn(self, slot: Slot) -> list[Instruction]:
         slot.phase = SlotPhase.ASKED
-        asked = AskFor(slot.number, slot.request)
+        asked = AskFor(slot.number, slot.request, slot.partition)
         if asked.ask == slot.ask:
             return [asked]
         words = f"as large as it was ({asked.ask.memory_mb} MB), its plan has {slot.ask.memory_mb}"
@@ -264,21 +266,24 @@ class Core:
         done: list[Instruction] = []
         asks = with_standby(event.asks, self.standby)
         for number, ask in asks.items():
-            done += self._wanted(number, ask)
+            of = MASTER_CONTAINER if is_standby(number) else number
+            done += self._wanted(number, ask, event.partitions.get(of, ""))
             self.slots[number].size.plan_changed(event.is_settled, now)
         for number in [slot for slot in self.slots if slot not in asks]:
             done += self._unwanted(self.slots[number], now)
         return done
 
-    def _wanted(self, number: int, ask: Ask) -> list[Instruction]:
+    def _wanted(self, number: int, ask: Ask, partition: str) -> list[Instruction]:
         slot = self.slots.get(number)
         if slot is None:
-            slot = Slot(number, ask, RestartPolicy(self.restart_limit, self.chance))
+            policy = RestartPolicy(self.restart_limit, self.chance)
+            slot = Slot(number, ask, policy, partition=partition)
             self.slots[number] = slot
             return self._ask(slot) if self._registered else []
         slot.wanted = True
-        before, slot.ask = slot.request, ask
-        if slot.phase is SlotPhase.ASKED and slot.request != before:
+        before = (slot.request, slot.partition)
+        slot.ask, slot.partition = ask, partition
+        if slot.phase is SlotPhase.ASKED and (slot.request, slot.partition) != before:
             return [TakeBack(number), *self._ask(slot)]
         return []  # it counts when the container is started again
 

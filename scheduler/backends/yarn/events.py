@@ -99,6 +99,9 @@ class YarnPlanChanged(Struct, frozen=True):
     asks: Mapping[int, Ask]
     is_settled: bool = True
     """Whether the topology runs by the plan; else a rescale is in progress."""
+    partitions: Mapping[int, str] = {}
+    """container -> partition (partitions.py), of container 0 for standby containers; the queue
+    decides for others."""
 
 
 class CapacityWanted(Struct, frozen=True):
@@ -158,6 +161,8 @@ class AskFor(Struct, frozen=True):
 
     number: int
     ask: Ask
+    partition: str = ""
+    """Of its node; empty: the queue decides."""
 
 
 class TakeBack(Struct, frozen=True):

@@ -23,7 +23,8 @@ from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, ContainerPlan, TopologyState
 from heron_core.records import replace
-from heron_core.state_tree import execution_path, scheduler_path
+from heron_core.state_tree import execution_path, scheduler_path, topology_path
+from heron_core.topology import topology_from_json
 from heron_core.typed_json import from_json
 from heron_engine.scheduler.backends.yarn import events, render
 from heron_engine.scheduler.backends.yarn.container_agent import (
@@ -35,6 +36,7 @@ from heron_engine.scheduler.backends.yarn.container_agent import (
 from heron_engine.scheduler.backends.yarn.core import Core
 from heron_engine.scheduler.backends.yarn.diagnostics import completed_words
 from heron_engine.scheduler.backends.yarn.jvm import GONE, HadoopError, YarnJvm
+from heron_engine.scheduler.backends.yarn.partitions import partitions
 from heron_engine.scheduler.backends.yarn.render import ApplicationSpec
 from heron_engine.scheduler.backends.yarn.requests import (
     CAPACITY,
@@ -205,7 +207,16 @@ class YarnMaster:
             return
         self._packings = found
         asks = render.asks_while_scaled(found.current, found.wanted)
-        self._handle(events.YarnPlanChanged(asks, found.current == found.wanted))
+        is_settled = found.current == found.wanted
+        self._handle(events.YarnPlanChanged(asks, is_settled, self._partitions(found)))
+
+    def _partitions(self, found: Packings) -> dict[int, str]:
+        """Of the containers of both plans; a container of both stays where it is."""
+        topology = self._store.get(topology_path(self._name))
+        if topology is None:
+            raise HeronError(f"the state store has no topology {self._name!r}: has it ended?")
+        spec = topology_from_json(topology)
+        return {**partitions(spec, found.wanted), **partitions(spec, found.current)}
 
     def _handle(self, event: events.Event) -> None:
         for each in self._core.handle(event, time.monotonic()):
@@ -215,8 +226,9 @@ class YarnMaster:
         log.info("%s", instruction.text)
 
     def _ask(self, instruction: events.AskFor) -> None:
-        log.info("container %d: asking for %s", instruction.number, instruction.ask)
-        self._rm.ask(instruction.number, instruction.ask)
+        where = f" in partition {instruction.partition}" if instruction.partition else ""
+        log.info("container %d: asking for %s%s", instruction.number, instruction.ask, where)
+        self._rm.ask(instruction.number, instruction.ask, instruction.partition)
 
     def _take_back(self, instruction: events.TakeBack) -> None:
         self._rm.take_back(instruction.number)

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from heron_core.errors import UsageError
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
 from heron_engine.scheduler.backends.yarn.events import Ask
-from heron_engine.scheduler.backends.yarn.standby import with_standby
+from heron_engine.scheduler.backends.yarn.standby import is_standby, with_standby
 
 TYPE = "HERON"
 """Application type of Heron's launcher; shown by `yarn application -list -appTypes HERON`."""
@@ -39,6 +39,9 @@ class YarnOptions(Struct, frozen=True):
     attempts: int | None = None
     """Attempts of the application master; None: the cluster's limit."""
     environment: tuple[tuple[str, str], ...] = ()
+    partition: str = ""
+    """Of the application master's node, and of containers without one of their own; empty: the
+    queue decides."""
 
 
 class LocalResource(Struct, frozen=True):
@@ -186,8 +189,15 @@ def check_words(spec: ApplicationSpec) -> None:
                 )
 
 
-def preview(name: str, options: YarnOptions, spec: ApplicationSpec, packing: PackingPlan) -> str:
-    """The application as JSON, for --dry-run and for a person."""
+def preview(
+    name: str,
+    options: YarnOptions,
+    spec: ApplicationSpec,
+    packing: PackingPlan,
+    partitions: Mapping[int, str] = {},
+) -> str:
+    """The application as JSON, for --dry-run and for a person. `partitions`: container -> its
+    partition, if one is named."""
     shown = {
         "application": {
             "name": name,
@@ -202,6 +212,7 @@ def preview(name: str, options: YarnOptions, spec: ApplicationSpec, packing: Pac
             "memory_mb": options.master.memory_mb,
             "vcores": options.master.vcores,
             "command": master_command(spec.python),
+            **_in_partition(partitions, MASTER_CONTAINER),
         },
         "containers": [
             {
@@ -209,6 +220,7 @@ def preview(name: str, options: YarnOptions, spec: ApplicationSpec, packing: Pac
                 "memory_mb": ask.memory_mb,
                 "vcores": ask.vcores,
                 "command": container_command(spec, number),
+                **_in_partition(partitions, MASTER_CONTAINER if is_standby(number) else number),
             }
             for number, ask in with_standby(asks(packing), spec.standby).items()
         ],
@@ -219,6 +231,10 @@ def preview(name: str, options: YarnOptions, spec: ApplicationSpec, packing: Pac
         ],
     }
     return json.dumps(shown, indent=1)
+
+
+def _in_partition(partitions: Mapping[int, str], number: int) -> dict[str, str]:
+    return {"partition": partitions[number]} if number in partitions else {}
 
 
 def tags(name: str) -> list[str]:

@@ -94,8 +94,13 @@ def waiting_words(slots: Iterable[Slot]) -> str:
     ]
     if not asked:
         return ""
-    named = ", ".join(f"container {each.number} ({each.request})" for each in asked)
+    named = ", ".join(f"container {each.number} ({_wanted(each)})" for each in asked)
     return f"YARN has not granted {named} yet: check the capacity of the queue"
+
+
+def _wanted(slot: Slot) -> str:
+    where = f" in partition {slot.partition}" if slot.partition else ""
+    return f"{slot.request}{where}"
 
 
 def containers_of(node: Mapping[str, Any] | None) -> dict[int, Location]:

@@ -111,11 +111,12 @@ class ResourceManager:
         text = str(status.getDiagnostics() or "")
         return ContainerCompleted(container, int(status.getExitStatus()), text)
 
-    def ask(self, number: int, ask: Ask) -> None:
-        """From the next heartbeat on."""
+    def ask(self, number: int, ask: Ask, partition: str) -> None:
+        """From the next heartbeat on. `partition`: of the node; empty: the queue decides."""
         priority = self._records.api.Priority.newInstance(number)
+        relaxed = True  # no node was named
         request = self._api.AMRMClient.ContainerRequest(
-            self._records.resource(ask), None, None, priority
+            self._records.resource(ask), None, None, priority, relaxed, partition or None
         )
         self._rm.addContainerRequest(request)
         self._asked[number] = request

@@ -37,6 +37,8 @@ class Slot(Struct):
     due: float = 0.0
     """Time of the next request, or deadline of the end."""
     wanted: bool = True
+    partition: str = ""
+    """Of its node; empty: the queue decides."""
     granted: Ask | None = None
     """Requested size of the last container; None: the plan's size."""
     size: Size = field(default_factory=Size)

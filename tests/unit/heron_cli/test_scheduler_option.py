@@ -116,12 +116,15 @@ CONSTRAINED = ("-o", "topology.component.constraints={count: {place: edge}}")
 
 def test_constraints_are_refused_where_nodes_have_no_labels(clusters: Path) -> None:
     """A run in the foreground tries the topology, and notes what it does not do."""
-    (clusters / "yarn.yaml").write_text("{scheduler: yarn, state: 'zk://zk:2181/heron'}")
-    done = dry("--scheduler", "yarn", *CONSTRAINED)
+    aurora = "aurora: {cluster: west, role: www, env: prod}"
+    archives = "archives: {folder: /tmp/archives}"
+    text = f"{{scheduler: aurora, state: 'zk://zk:2181/heron', {archives}, {aurora}}}"
+    (clusters / "west.yaml").write_text(text)
+    done = dry("--scheduler", "aurora", *CONSTRAINED)
     assert done.exit_code != 0
     assert (
-        "topology.component.constraints has no effect with the scheduler yarn, only with local and "
-        "kubernetes: leave the key out (-o 'topology.component.constraints={}')"
+        "topology.component.constraints has no effect with the scheduler aurora, only with local, "
+        "kubernetes and yarn: leave the key out (-o 'topology.component.constraints={}')"
     ) in str(done.exception) + done.output
 
 
