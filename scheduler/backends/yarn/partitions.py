@@ -38,6 +38,8 @@ def _partition(labels: Labels) -> str:
                 f"the label {shown(label)} ({keys.NODE_LABELS}, {keys.CONSTRAINTS}) does not exist "
                 f"on YARN, whose nodes have the name of a partition alone: use {PARTITION}: NAME"
             )
+        if not value:
+            raise TopologyError(f"{PARTITION} is empty ({keys.CONSTRAINTS}): name a partition")
         return value
     return ""
 

@@ -58,6 +58,13 @@ def test_another_label_is_refused_with_the_one_that_there_is(
         partitions(spec, pack(spec))
 
 
+def test_an_empty_name_is_refused() -> None:
+    """The container would go where the topology's label says, and not where the queue says."""
+    spec = training({keys.NODE_LABELS: {"partition": "west"}}, train={"partition": ""})
+    with pytest.raises(TopologyError, match="partition is empty"):
+        partitions(spec, pack(spec))
+
+
 @pytest.mark.parametrize(
     ("wanted", "nodes", "accessible", "reason"),
     [
