@@ -29,7 +29,7 @@ from heron_core.state_tree import (
 )
 from heron_io.state_store.opening import open_store
 from tests.conformance.report import PROPERTY
-from tests.process.process_support import GONE_SECS, Finished, Master, Place, Running, until
+from tests.process.process_support import Finished, Master, Place, Running, until
 from tests.process.survival import TOPOLOGY, acked, records, settings, survey
 
 LINES = 100_000
@@ -271,7 +271,7 @@ def ends_without_a_trace(deployment: Deployment) -> None:
     assert [path(deployment.name) for path in NODES if deployment.node(path) is not None] == []
     with open_store(deployment.store_url) as store:
         assert store.children(code_path(deployment.name)) == []
-    deployment.place.nothing_is_left(GONE_SECS)
+    deployment.place.nothing_is_left(deployment.wait_secs)
     deployment.until(lambda: not list(deployment.left()), "nothing is left there")
 
 

@@ -1,6 +1,7 @@
 """Topologies whose pods cannot start: `submit` says why in half a minute, and leaves nothing."""
 
 import re
+from functools import partial
 from typing import Any
 
 import yaml
@@ -20,6 +21,11 @@ def submit(place: KubernetesPlace, cluster: str) -> Running:
     """Submit a topology named after the cluster."""
     example = EXAMPLES / "endless_words.py"
     return place.start("submit", example, "-N", f"{place.name}-{cluster}", "--cluster", cluster)
+
+
+def told(running: Running, line: str) -> bool:
+    """Whether a command has printed a line of this pattern."""
+    return re.search(line, running.err) is not None
 
 
 def test_containers_that_cannot_start_are_told_with_the_reason(place: KubernetesPlace) -> None:
@@ -59,7 +65,7 @@ def test_volumes_and_nodes_that_are_missing_are_told_while_submit_waits(
     submitted = {cluster: submit(place, cluster) for cluster in expected}
     for cluster, line in expected.items():
         running = submitted[cluster]
-        running.until(lambda at=running, text=line: re.search(text, at.err), line, PODS_SECS)
+        running.until(partial(told, running, line), line, PODS_SECS)
         running.signal()
     for cluster in expected:
         assert submitted[cluster].wait(PODS_SECS).code != 0
