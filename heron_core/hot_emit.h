@@ -180,7 +180,7 @@ static PyObject *whole_key(PyObject *pick, PyObject *tup) {
 /* As ByPartialKey.less_used: the slot that was sent less of the two of a key; -1 with an exception. */
 static Py_ssize_t less_used(PyObject *sent, PyObject *const *values, Py_ssize_t fields,
                             Py_ssize_t slot, Py_ssize_t slots) {
-    Py_ssize_t other = slot_behind("second choice", values, fields, slots);
+    Py_ssize_t other = second_slot_of_values(values, fields, slots);
     if (slot >= PyList_GET_SIZE(sent) || other >= PyList_GET_SIZE(sent)) {
         PyErr_SetString(PyExc_IndexError, "a slot that was never sent anything");
         return -1;

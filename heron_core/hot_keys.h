@@ -159,8 +159,9 @@ static unsigned int put_key(unsigned int crc, const struct key *key) {
 /* A value behind its length, as hashing._framed has it. */
 static unsigned int put_framed(unsigned int crc, const struct key *key) {
     unsigned int framed = (unsigned int)key->size + 1;
-    char head[] = {(char)(framed >> 24), (char)(framed >> 16), (char)(framed >> 8), (char)framed};
-    return put_key(put_crc(crc, head, sizeof head), key);
+    char head[] = {(char)(framed >> 24), (char)(framed >> 16), (char)(framed >> 8), (char)framed,
+                   key->letter};
+    return put_crc(put_crc(crc, head, sizeof head), key->data, key->size);
 }
 
 /* Which of `slots` ranges a key falls into, by the checksum of its canonical form. */
@@ -169,26 +170,37 @@ static Py_ssize_t slot_of(unsigned int crc, Py_ssize_t slots) {
     return (Py_ssize_t)(((unsigned long long)hashed * (unsigned long long)slots) >> HASH_BITS);
 }
 
-/* Which of `slots` ranges the values fall into, with a text in front of them or NULL; -1 if one of
-   them is not plain. */
-static Py_ssize_t slot_behind(const char *first, PyObject *const *values, Py_ssize_t number,
+#define EMPTY_CRC 0xffffffffu
+
+/* Which of `slots` ranges the values fall into behind what `crc` has already; -1 if one of them is
+   not plain. */
+static Py_ssize_t slot_behind(unsigned int crc, PyObject *const *values, Py_ssize_t number,
                               Py_ssize_t slots) {
+    int is_framed = number > 1 || crc != EMPTY_CRC;
     struct key key;
-    unsigned int crc = 0xffffffffu;
-    if (first != NULL) {
-        key_of_text(&key, 's', first, (Py_ssize_t)strlen(first));
-        crc = put_framed(crc, &key);
-    }
     for (Py_ssize_t at = 0; at < number; at++) {
         if (!plain_key(values[at], &key))
             return -1;
-        crc = number > 1 || first != NULL ? put_framed(crc, &key) : put_key(crc, &key);
+        crc = is_framed ? put_framed(crc, &key) : put_key(crc, &key);
     }
     return slot_of(crc, slots);
 }
 
 static Py_ssize_t slot_of_values(PyObject *const *values, Py_ssize_t number, Py_ssize_t slots) {
-    return slot_behind(NULL, values, number, slots);
+    return slot_behind(EMPTY_CRC, values, number, slots);
+}
+
+/* The same with a text in front of the values: the second choice of a partial key. */
+static Py_ssize_t second_slot_of_values(PyObject *const *values, Py_ssize_t number,
+                                        Py_ssize_t slots) {
+    static const char text[] = "second choice";
+    static unsigned int crc = EMPTY_CRC;
+    if (crc == EMPTY_CRC) {
+        struct key key;
+        key_of_text(&key, 's', text, sizeof text - 1);
+        crc = put_framed(EMPTY_CRC, &key);
+    }
+    return slot_behind(crc, values, number, slots);
 }
 
 /* The same of a key: a value, or a tuple of several. */
