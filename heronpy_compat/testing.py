@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from heron_tester.component_tester import ComponentTester
     from heron_tester.errors import TesterError
     from heron_tester.local_drpc import LocalDRPC
+    from heron_tester.materialized import materialize_in_tester
     from heron_tester.records import Emitted
     from heron_tester.sink_conformance import check_two_phase_sink
     from heron_tester.tester import TopologyTester
 
 __all__ = [
     "ComponentTester", "Emitted", "LocalDRPC", "TesterError", "TopologyTester",
-    "check_two_phase_sink",
+    "check_two_phase_sink", "materialize_in_tester",
 ]  # fmt: skip
 
 _HOME = {
@@ -27,6 +28,7 @@ _HOME = {
     "TesterError": "errors",
     "TopologyTester": "tester",
     "check_two_phase_sink": "sink_conformance",
+    "materialize_in_tester": "materialized",
 }
 
 

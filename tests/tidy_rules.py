@@ -25,6 +25,8 @@ KNOWN_CIRCLES: dict[frozenset[str], str] = {
             "heronpy_compat.streamlet.running",
             "heronpy_compat.streamlet.streamlet",
             "heronpy_compat.streamlet.timedstreamlet",
+            "heronpy_compat.streamlet.localstreamlet",
+            f"{_IMPL}clientbolt",
             f"{_IMPL}consumebolt",
             f"{_IMPL}eventstage",
             f"{_IMPL}partialbolt",

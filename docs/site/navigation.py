@@ -16,6 +16,7 @@ PAGES: dict[str, str | dict[str, str]] = {
         "Checkpoints": "docs/CHECKPOINTS.md",
         "Columns": "docs/COLUMNS.md",
         "SQL": "docs/SQL.md",
+        "Local parts": "docs/MATERIALIZE.md",
         "Connectors": "docs/CONNECTORS.md",
         "Queries of state": "docs/QUERIES.md",
         "Tests": "docs/TESTING.md",

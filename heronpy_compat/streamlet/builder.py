@@ -8,8 +8,10 @@ from heronpy_compat.streamlet.collection import CollectionStreamlet, collection_
 from heronpy_compat.streamlet.elements import Element
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.generator import Generator
+from heronpy_compat.streamlet.impl.clientspout import ClientStreamlet
 from heronpy_compat.streamlet.impl.generatorspout import GeneratorStreamlet
 from heronpy_compat.streamlet.impl.supplierspout import SupplierStreamlet
+from heronpy_compat.streamlet.localstreamlet import LocalChain, LocalStreamlet, Source
 from heronpy_compat.streamlet.streamlet import Streamlet
 
 
@@ -29,6 +31,7 @@ class Builder:
 
     def __init__(self) -> None:
         self._sources: list[Streamlet[Any]] = []
+        self._local_sources: list[tuple[str, Source, LocalChain]] = []
 
     @overload
     def new_source(self, source: Generator[Element]) -> Streamlet[Element]: ...
@@ -65,6 +68,21 @@ class Builder:
         None as an element, or for more than a million elements.
         """
         return self.new_source(CollectionStreamlet(collection_of(elements)))
+
+    def new_local_source(self, source: Source = None, name: str = "source") -> LocalStreamlet[Any]:
+        """Elements of the client's process: of an iterable or async iterable, or fed by
+        `flow.sources[name].send`. `remote()` leads into the topology; `materialize` runs both.
+
+        RuntimeError for a second source of the name. An extension of heronpy's API.
+        """
+        if any(name == known for known, _, _ in self._local_sources):
+            raise StreamletError(f"two local sources have the name {name!r}: rename one")
+
+        def make_remote(chain: LocalChain) -> Streamlet[Any]:
+            self._local_sources.append((name, source, chain))
+            return self.new_source(ClientStreamlet(name))
+
+        return LocalStreamlet(LocalChain(make_remote))
 
     def build(self, bldr: TopologyBuilder) -> None:
         """Add a component to `bldr` for each streamlet; RuntimeError if one cannot be reached."""

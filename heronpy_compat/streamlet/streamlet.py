@@ -18,6 +18,7 @@ from heronpy_compat.streamlet.windowconfig import WindowConfig
 if TYPE_CHECKING:
     from heronpy_compat.streamlet.groupedstreamlet import GroupedStreamlet
     from heronpy_compat.streamlet.keyedwindow import KeyedWindow
+    from heronpy_compat.streamlet.localstreamlet import LocalStreamlet
     from heronpy_compat.streamlet.timedstreamlet import KeyedStreamlet, TimedStreamlet
     from heronpy_compat.streamlet.window import Window
 
@@ -217,6 +218,13 @@ class Streamlet(Generic[Element]):
         an alternative to `lag_ms`, is a strategy of heronpy_compat.windows.
         """
         return self._timed(timestamp_function, lag_ms, idle_ms, watermarks)
+
+    def local(self, name: str = "sink") -> "LocalStreamlet[Element]":
+        """The elements in the client's process, for `flow.sinks[name]` (materializer.py); an
+        extension of heronpy's API."""
+        sink: Any = self._derived("clientbolt", "ClientSinkStreamlet", name)
+        local: LocalStreamlet[Element] = sink.local_streamlet
+        return local
 
     def _timed(self, *arguments: Any) -> "TimedStreamlet[Any]":
         module = import_module("heronpy_compat.streamlet.timedstreamlet")

@@ -300,7 +300,7 @@ OBJECTS: dict[str, tuple[type, Callable[[Any], object], set[str]]] = {
     "process": (KeyedProcess, lambda made: source().key_by(str).process(made),
                 {"open", "process_element", "on_timer"}),
 }  # fmt: skip
-WITHOUT = {"clone", "union", "log", "window", "aggregate", "set_name", "get_name",
+WITHOUT = {"local", "clone", "union", "log", "window", "aggregate", "set_name", "get_name",
            "set_num_partitions", "get_num_partitions", "transform", "late_elements",
            "group_by_key", "processed", "sql"}  # fmt: skip
 """Operations that take none; what transform and aggregate take are objects."""

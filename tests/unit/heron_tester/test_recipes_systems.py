@@ -1,6 +1,7 @@
 """Programs of docs/RECIPES_SYSTEMS.md do as their sections say: services are servers of this
 process, Kafka is librdkafka's mock cluster, sqlite stands for Postgres."""
 
+import asyncio
 import json
 import re
 import shutil
@@ -27,7 +28,7 @@ from pyiceberg.catalog import load_catalog
 from heron_api.state.binding import component_state
 from heron_api.state.migration import migrate
 from heron_core.topology import ComponentSpec
-from heronpy_compat.testing import TopologyTester
+from heronpy_compat.testing import TopologyTester, materialize_in_tester
 from tests.unit.heron_tester.recipes_support import programs, shown, text_of
 
 PAGE = "RECIPES_SYSTEMS.md"
@@ -361,3 +362,15 @@ def test_each_section_can_be_reached() -> None:
     links = [text for text, _ in re.findall(r"\[([^]]*)\]\(#(.*?)\)", contents)]
     assert links == sections
     assert page.count("```python") == len(PROGRAMS) == len(sections)
+
+
+def test_ask_a_topology_from_a_program(printed: Printed) -> None:
+    """The program runs in processes; here its graph and its loop, in the tester."""
+    program = import_module("ask_words")
+
+    async def main() -> None:
+        async with materialize_in_tester(program.graph()) as flow:
+            await program.counts(flow)
+
+    asyncio.run(main())
+    assert printed() == SHOWN["ask_words"][-1]
