@@ -1,4 +1,4 @@
-"""`heronpy bench wordcount` and `rtac`: throughput, latency and cores by parallelism and acks."""
+"""`heronpy bench wordcount`, `rtac`, `tap`: throughput, latency, cores by parallelism and acks."""
 
 import itertools
 import time
@@ -21,7 +21,8 @@ from heron_core.topology import (
 )
 from heron_io.process_usage import cpu_secs_of_tree
 
-COMPONENTS = "heron_frontends.components.bench_counts"
+COUNTS = "heron_frontends.components.bench_counts"
+TAP = "heron_frontends.components.bench_tap"
 PARALLELISM_MAX = 1000
 STEADY_SECS = 0.3
 """Warm-up after the start: queues fill, plans are distributed."""
@@ -40,6 +41,7 @@ class Stage:
     outputs: tuple[str, ...] = ()
     key: str | None = None
     """Field of the grouping; None: shuffled."""
+    module: str = COUNTS
 
 
 SWEPT: dict[str, tuple[Stage, ...]] = {
@@ -53,8 +55,17 @@ SWEPT: dict[str, tuple[Stage, ...]] = {
         Stage("user-count", "UserCount", ("platform", "is_new"), key="user"),
         Stage("aggregator", "ActiveUsers", key="platform"),
     ),
+    "tap": (
+        Stage("calls", "TapCalls", ("call", "firm", "time_ms"), module=TAP),
+        Stage("latency", "TapLatency", ("firm", "time_ms", "latency_ms"), "call", TAP),
+        Stage("means", "TapMeans", ("firm", "minute", "mean_ms"), "firm", TAP),
+        Stage("table", "TapTable", key="firm", module=TAP),
+    ),
 }
 """Benchmark -> its chain of components."""
+COUNTED = {"tap": "latency"}
+"""Benchmark -> the component whose tuples are its throughput, if not the last: of tap the table has
+a row for hundreds of calls."""
 
 
 class ParallelismList(click.ParamType["tuple[int, ...]"]):
@@ -104,7 +115,7 @@ def swept_topology(what: str, parallelism: int, acked: bool) -> TopologySpec:
         ComponentSpec(
             stage.name,
             before is None,
-            f"{COMPONENTS}.{stage.class_name}",
+            f"{stage.module}.{stage.class_name}",
             parallelism,
             (StreamSpec(STREAM, stage.outputs),) if stage.outputs else (),
             () if before is None else (InputSpec(before.name, STREAM, _grouping(stage)),),
@@ -143,20 +154,23 @@ def _measured(what: str, parallelism: int, acked: bool, secs: float) -> SweepRow
 
         def is_enough() -> bool:
             elapsed = time.monotonic() - began
-            row.update(sweep_row(what, before, run.stats(), elapsed))
+            after = run.stats()
+            row.update(sweep_row(what, before, after, elapsed))
             used = cpu_secs_of_tree(run.scheduler_pid)
             row["cores"] = None if used is None or cpu is None else (used - cpu) / elapsed
-            return bool(row["tuples_per_min"]) and (not acked or row["p50_ms"] is not None)
+            has_passed = row["tuples_per_min"] and after.components[last].executed
+            return bool(has_passed) and (not acked or row["p50_ms"] is not None)
 
-        names = first_of([stage.name for stage in SWEPT[what]])
+        names, last = first_of([stage.name for stage in SWEPT[what]]), SWEPT[what][-1].name
         run.wait(is_enough, FLOWING_SECS, f"no tuple has passed {names}")
         return {"parallelism": parallelism, "acks": "on" if acked else "off", **row}
 
 
 def sweep_row(what: str, before: TopologyStats, after: TopologyStats, secs: float) -> SweepRow:
-    """Throughput is that of the last component, latency that of complete trees at the spout."""
-    first, last = SWEPT[what][0].name, SWEPT[what][-1].name
-    number = after.components[last].executed - before.components[last].executed
+    """Throughput is that of the last component, or the one of COUNTED; latency that of complete
+    trees at the spout."""
+    first, counted = SWEPT[what][0].name, COUNTED.get(what, SWEPT[what][-1].name)
+    number = after.components[counted].executed - before.components[counted].executed
     latency = after.components[first].latency.complete
     return {
         "tuples_per_min": number * 60 / secs,

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from heron_core.clock_stats import BEHIND_SECS, ClockStats, MinimumClockStats
 from heron_core.naming import first_of
 from heron_core.number_text import counted, duration, short, whole
-from heron_core.stats import CheckpointStats, ClockStats, LogLevelStats, PauseStats, TopologyStats
+from heron_core.stats import CheckpointStats, LogLevelStats, PauseStats, TopologyStats
 from heron_core.topology_events import TopologyEvent, event_text, event_time
 
 NAMES_SHOWN = 4
@@ -168,6 +169,30 @@ def _clock_text(clock: ClockStats) -> str:
     if clock.idle:
         parts.append(f"idle and left out: {', '.join(clock.idle)}")
     return "; ".join(parts)
+
+
+def minimum_clock_lines(stats: TopologyStats) -> list[str]:
+    """The time before which all that began is finished, and what holds it back."""
+    clock = stats.minimum_clock
+    if clock is None:
+        return []
+    parts = [f"minimum clock: {_event_time(clock.clock_ms)}"]
+    if clock.behind_secs < BEHIND_SECS:
+        return [f"{parts[0]}; nothing in flight is older than {BEHIND_SECS:.0f} s"]
+    parts.append(f"{duration(clock.behind_secs)} behind")
+    parts.append(held_text(clock))
+    behind = {name: secs for name, secs in clock.components.items() if secs >= BEHIND_SECS}
+    if len(behind) > 1:
+        oldest = sorted(behind.items(), key=lambda each: -each[1])
+        parts.append(", ".join(f"{name} {duration(secs)}" for name, secs in oldest))
+    return ["; ".join(parts)]
+
+
+def held_text(clock: MinimumClockStats) -> str:
+    """What holds a minimum clock back."""
+    what = {"trees": "a tuple that is not acked", "queue": "a message", "links": "a message"}
+    kind = what.get(clock.place, clock.place)
+    return f"{kind} at {clock.held_by}" if clock.held_by else f"{kind}, in no queue"
 
 
 def _event_time(time_ms: int) -> str:

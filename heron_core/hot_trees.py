@@ -108,6 +108,13 @@ class TreeTable:
         numbers = iter(listed_trees(cython.address(self._trees)))
         return sorted(zip(numbers, numbers, strict=True))
 
+    def span(self) -> tuple[int, int]:
+        """The least and the greatest root; ValueError without any."""
+        if not cython.compiled:
+            return min(self._trees), max(self._trees)
+        roots = listed_trees(cython.address(self._trees))[::2]
+        return min(roots), max(roots)
+
     def roots(self) -> list[int]:
         """All roots, in the order of `items`."""
         return [root for root, _ in self.items()]

@@ -63,6 +63,10 @@ _OF_ALERTS = {
     " is the lag",
     "heron_component_watermark_wait_seconds": "For how long the source that holds it has sent"
     " nothing",
+    "heron_topology_minimum_clock_timestamp_seconds": "All that began before is finished, in any"
+    " topology; `time()` less this is the age of the oldest tuple in flight",
+    "heron_component_minimum_clock_timestamp_seconds": "The same for what came to a component; the"
+    " lowest one is where the topology waits",
     "heron_component_late_dropped_tuples": "Too late for a window, and no stream got them; a"
     " restore takes some back",
     "heron_component_dead_letters_total": "Tuples that were abandoned and are dead letters now",

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 from msgspec import Struct, field
 
 from heron_core.algorithms.autoscale.sizing import SizingLimits
+from heron_core.clock_stats import ClockStats, MinimumClockStats
 from heron_core.instance_report import (
     InstanceNumbers,
     Summed,
@@ -49,26 +50,6 @@ class ComponentLatencies(Struct, frozen=True, kw_only=True):
     """From a tuple's arrival at a bolt to its ack."""
     complete: LatencyStats
     """From a spout's emit until the whole tree of the tuple is acked."""
-
-
-class ClockStats(Struct, frozen=True, kw_only=True):
-    """Event time of an instance; of several, the slowest instance's."""
-
-    instance: str
-    """component[index]"""
-    task: int
-    watermark_ms: int | None
-    """Lower bound of later events, in ms since 1970; None without one, or after the end."""
-    complete: bool
-    """Whether all sources of the component have finished."""
-    waits_for: str | None
-    """The source that holds the watermark back: component[index], or component.stream where the
-    sources are streams; None if all sources are idle or have finished."""
-    waits_for_task: int | None
-    silent_secs: float
-    """Silence of the source."""
-    idle: tuple[str, ...]
-    """Silent sources, left out of the watermark."""
 
 
 class HotKeyStats(Struct, frozen=True, kw_only=True):
@@ -265,6 +246,12 @@ class StreamManagerStats(Struct, frozen=True, kw_only=True):
     """container -> bytes received from its stream manager; container 0: unknown sender."""
     peer_bytes_out: Mapping[int, int] = field(default_factory=dict)
     """container -> bytes sent to its stream manager."""
+    oldest_message_secs: Mapping[int, float] = field(default_factory=dict)
+    """task id of a bolt -> age of the oldest message queued, or delivered and not processed."""
+    oldest_root_secs: Mapping[int, float] = field(default_factory=dict)
+    """task id of a spout -> age of the oldest tracked tuple that is not acked."""
+    oldest_link_secs: Mapping[int, float] = field(default_factory=dict)
+    """container -> age of the oldest message that its stream manager has not acknowledged."""
     caused_ms: Mapping[int, int] = field(default_factory=dict)
     """task id -> milliseconds during which a queue here named it as a cause of back-pressure."""
     dropped: int = 0
@@ -420,6 +407,8 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     """None without checkpoints."""
     clock: ClockStats | None = None
     """The slowest of the components' clocks; None if no component knows event time."""
+    minimum_clock: MinimumClockStats | None = None
+    """None before the first report of each stream manager, and for a query of Spark."""
     containers: tuple[int, ...]
     """Containers whose stream managers are registered and have reported lately."""
     containers_expected: tuple[int, ...]

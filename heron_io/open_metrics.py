@@ -85,6 +85,7 @@ def topology_families(topologies: Topologies, native: bool) -> Iterator[Metric]:
         ),
         native,
     )
+    yield from _minimum_clocks(topologies)
     yield from _checkpoints(topologies)
     yield _live_queries(topologies)
     yield from _network(topologies)
@@ -190,6 +191,27 @@ def _streams(topologies: Topologies) -> Iterator[Metric]:
                 source, _, stream = name.partition("/")
                 executed.add_metric((topology.name, component, source, stream), number)
     yield from (emitted, executed)
+
+
+def _minimum_clocks(topologies: Topologies) -> Iterator[Metric]:
+    """Times as of the newest report, so that `time()` less one is an age at any moment."""
+    whole = GaugeMetricFamily(
+        f"{PREFIX}topology_minimum_clock_timestamp_seconds",
+        "All that began before is finished, since 1970.", labels=("topology",),
+    )  # fmt: skip
+    parts = GaugeMetricFamily(
+        f"{PREFIX}component_minimum_clock_timestamp_seconds",
+        "All that came to the component before is finished, since 1970.", labels=COMPONENT_LABELS,
+    )  # fmt: skip
+    for topology in topologies:
+        clock = topology.stats.minimum_clock if topology.stats is not None else None
+        if clock is None:
+            continue
+        now = clock.clock_ms / 1000 + clock.behind_secs
+        whole.add_metric((topology.name,), clock.clock_ms / 1000)
+        for name, secs in clock.components.items():
+            parts.add_metric((topology.name, name), now - secs)
+    yield from (whole, parts)
 
 
 def _by_component(topologies: Topologies) -> Iterator[tuple[tuple[str, str], ComponentStats]]:

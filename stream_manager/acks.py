@@ -9,6 +9,7 @@ buckets + 1 after the bucket it began in was opened.
 from array import array
 from collections import deque
 
+from heron_core.algorithms.finished_until import OpenNumbers
 from heron_core.hot_trees import DONE, UNKNOWN
 from heron_core.native import OpenTrees, TreeTable
 
@@ -69,6 +70,13 @@ class Trees(OpenTrees):
         self._older.appendleft(self.newest)
         self.newest = TreeTable()
         return array("Q", self._older.pop().roots())
+
+    def open_roots(self) -> OpenNumbers | None:
+        """The first and the last root of the unfinished trees; None without any."""
+        spans = [each.span() for each in (self.newest, *self._older) if len(each)]
+        if not spans:
+            return None
+        return OpenNumbers(min(least for least, _ in spans), max(most for _, most in spans))
 
     def roots(self) -> list[int]:
         """The roots of all unfinished trees."""

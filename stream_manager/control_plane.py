@@ -15,6 +15,7 @@ from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.ack_results import AckResults
 from heron_engine.stream_manager.acks import Trees
+from heron_engine.stream_manager.ages import Ages
 from heron_engine.stream_manager.backpressure import BackPressure
 from heron_engine.stream_manager.client_queries import ClientQueries
 from heron_engine.stream_manager.container_state import ContainerState
@@ -71,6 +72,7 @@ class ControlPlane:
         self.identity = identity
         self.plans = PlanUpdate(state, data, flow, results, gates)
         self._gates = gates
+        self._ages = Ages(state, gates)
         self._watermarks = watermarks
         self._queries = queries
         self._state = state
@@ -389,6 +391,7 @@ class ControlPlane:
         now, options = self._state.now, self._state.options
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + options.heartbeat_secs
+            self._ages.look()
             if self._master_seen is not None:
                 out.append(events.ToMaster(self._news()))
         seen = self._master_seen
@@ -431,6 +434,7 @@ class ControlPlane:
             "causes": sorted(self._pressure.named_by(state.container)),
             "caused_ms": self._pressure.caused_ms(state.now),
             "live_queries": self._queries.totals().by_name(),
+            **self._ages.statistics(),
         }
 
     def _waiting_bytes(self) -> dict[int, int]:

@@ -10,6 +10,7 @@ events:
     watermarks      event times, to all readers of the sending task
     flow_control    queues, causes of back-pressure, pauses; recorded in backpressure
     ack_results     notifications of spouts about their roots; the trees are in acks
+    ages            how old the oldest message and the oldest root of each place is
     client_queries  questions of clients about keys of states here
     control_plane   registration, heartbeats, probes; plan_update takes physical plans
     container_state the shared state

@@ -138,6 +138,11 @@ class Outgoing:
         """The only way from one state to another."""
         self.state = TRANSITIONS.follow(self.state, to)
 
+    @property
+    def kept_numbers(self) -> tuple[int, int]:
+        """The first and the last number kept; the last is less than the first without any."""
+        return self._acked + 1, self._acked + len(self._kept)
+
     def number(self, waiting: list[tuple[int, Frames]], size: int, now: float) -> None:
         """A message joins what is to be transmitted."""
         if not self._kept:

@@ -84,6 +84,8 @@ class InstanceQueue:
         self._paused_secs = 0.0
         """How long back-pressure had held the task in all when it last reported."""
         self.fan_out = FanOut()
+        self.left = 0
+        """Messages that have left the queue: processed, lost with a process, or dropped."""
         self.beyond_bytes = self.beyond_tuples = 0
         """Part of the delivered input, taken along by a barrier above the limits. Counts as
         queued for the marks."""
@@ -243,7 +245,9 @@ class InstanceQueue:
     ) -> None:
         """The instance has processed its oldest `messages`, in the reported time; back-pressure
         has paused its task for `paused_secs` in total."""
-        done_tuples = self.handed.take(messages).items
+        done = self.handed.take(messages)
+        done_tuples = done.items
+        self.left += len(done)
         if self.beyond_bytes:  # delivered last
             self.beyond_bytes = min(self.beyond_bytes, self.handed_bytes)
             self.beyond_tuples = min(self.beyond_tuples, self.handed_tuples)
@@ -259,7 +263,9 @@ class InstanceQueue:
         for frames in waiting:
             if epoch_of(frames) >= epoch:
                 self.offer(frames)
-        return len(waiting) - len(self.waiting)
+        dropped = len(waiting) - len(self.waiting)
+        self.left += dropped
+        return dropped
 
     def replaced(self, incarnation: int, born_ms: int = 0) -> list[Frames]:
         """A new process serves the task; returns the input lost with its predecessor."""
@@ -268,6 +274,7 @@ class InstanceQueue:
             self.superseded.add(self.incarnation)
         self.incarnation = incarnation
         lost = list(self.handed)
+        self.left += len(lost)
         self.handed.clear()
         self.beyond_bytes = self.beyond_tuples = 0
         self._rate.replaced()

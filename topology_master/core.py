@@ -75,6 +75,7 @@ class TopologyMaster:
         self.counters = {"malformed": 0, "refused": 0, "disconnected": 0}
         """Counts of dropped messages and, counted by the server (CurveAuthenticator), of
         connections without the key, and of ended connections."""
+        self._wall_clock_secs = wall_clock_secs
         kept = statistics or {}
         incidents = Incidents(wall_clock_secs, kept.get("events", ()))
         once = (
@@ -158,7 +159,9 @@ class TopologyMaster:
 
     def stats(self, component: str | None, now: float) -> TopologyStats:
         """All statistics, including instances of the given component."""
-        found = topology_stats(self._life, self.counters, self.options, component, now)
+        found = topology_stats(
+            self._life, self.counters, self.options, component, now, self._wall_clock_secs
+        )
         by_managers = [each.live_queries for each in found.stream_managers.values()]
         return replace(
             found,

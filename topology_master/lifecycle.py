@@ -69,7 +69,7 @@ class Lifecycle:
         self.plan = CurrentPlan(packing, previous)
         if effectively_once is not None:
             self.plan.restore = effectively_once.restore
-        self.measurements = Measurements(topology, self.plan.packing)
+        self.measurements = Measurements(topology, self.plan.packing, options.tracked)
         uncounted = int(update.get("uncounted", 0))
         self.termination = Termination(topology, self.plan.packing, options, uncounted)
         takes_checkpoints = effectively_once is not None

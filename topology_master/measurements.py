@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from heron_core.algorithms.covered_counts import CoveredCounts
+from heron_core.algorithms.minimum_clock import MinimumClock, Place
 from heron_core.algorithms.rollup import QueueNumbers, RollUp, are_numbers
 from heron_core.errors import ProtocolError
 from heron_core.instance_report import InstanceReport, report_of
@@ -24,12 +25,13 @@ from heron_core.wire.messages import (
     PauseStatistics,
 )
 from heron_engine.topology_master.awaited_reports import FirstReports, OverdueReports
+from heron_engine.topology_master.minimum_clock import ages_of, places_of
 from heron_engine.topology_master.next_tries import NextTries
 from heron_engine.topology_master.physical_plan import CurrentPlan
 
 OPTIONAL = (
     "waiting_tuples", "waiting_secs", "task_bytes_in", "task_bytes_out", "peer_bytes_in",
-    "peer_bytes_out", "caused_ms",
+    "peer_bytes_out", "caused_ms", "oldest_message_secs", "oldest_root_secs", "oldest_link_secs",
 )  # fmt: skip
 """What a stream manager may say by task or by container: numbers whose sums fit into a message."""
 
@@ -48,8 +50,12 @@ class Losses(Struct):
 class Measurements:
     """The newest of each, by container and by task."""
 
-    def __init__(self, topology: TopologySpec, packing: PackingPlan) -> None:
+    def __init__(self, topology: TopologySpec, packing: PackingPlan, tracked: bool = False) -> None:
+        """`tracked`: whether tuples are acked."""
+        self._submitted = topology
+        self._tracked = tracked
         self._rollup = RollUp(topology, packing)
+        self.minimum_clock = MinimumClock(self._places(packing))
         self._packing = packing
         self._paused: dict[int, dict[int, PauseStatistics]] = {}
         """container -> instances that were ever paused"""
@@ -65,6 +71,7 @@ class Measurements:
     def rescale(self, packing: PackingPlan, now: float) -> None:
         """The topology runs by another packing plan now."""
         self._rollup.apply_packing(packing)
+        self.minimum_clock.expect(self._places(packing), now)
         self._first_reports.expected(leaving(packing, self._packing), now)
         self._packing = packing
         self._first_reports.keep(packing.instances.keys())
@@ -78,6 +85,9 @@ class Measurements:
             container: {task: each for task, each in paused.items() if task in packing.instances}
             for container, paused in self._paused.items()
         }
+
+    def _places(self, packing: PackingPlan) -> set[Place]:
+        return places_of(packing.topology_of(self._submitted), packing, self._tracked)
 
     def dismiss(self, containers: Set[int]) -> None:
         """Drop the data of removed containers."""
@@ -107,6 +117,7 @@ class Measurements:
             raise ProtocolError("a heartbeat with pauses of tasks that are not in the packing plan")
         self._paused[heartbeat.container] = paused
         self._stream_managers[heartbeat.container] = counters
+        self.minimum_clock.heard(ages_of(heartbeat.container, counters), now)
         self._overdue_reports.queues(counters.waiting_tuples, now)
         self._overdue_reports.keep(self._packing.instances.keys())
 

@@ -14,6 +14,7 @@ from heron_core.version import VERSION
 from heron_engine.topology_master.ending import last_state
 from heron_engine.topology_master.lifecycle import Lifecycle
 from heron_engine.topology_master.membership import RegisteredStreamManager
+from heron_engine.topology_master.minimum_clock import minimum_clock_stats
 from heron_engine.topology_master.options import MasterOptions
 
 OVERDUE = 1.5
@@ -26,8 +27,10 @@ def topology_stats(
     options: MasterOptions,
     component: str | None,
     now: float,
+    wall_clock_secs: float,
 ) -> TopologyStats:
-    """All statistics, including instances of the given component."""
+    """All statistics, including instances of the given component; `wall_clock_secs` plus `now` are
+    seconds since 1970."""
     detector, phase = life.termination.detector, life.termination.phase
     registered, measurements = life.members.registered, life.measurements
     silent = life.members.silent(options.silent_secs, now)
@@ -64,6 +67,9 @@ def topology_stats(
         registered={each: _registered_stats(registered[each], now) for each in live},
         components=components,
         clock=slowest(each.clock for each in components.values()),
+        minimum_clock=minimum_clock_stats(
+            measurements.minimum_clock, packing, components, now, wall_clock_secs
+        ),
         paused=measurements.paused(packing),
         stream_managers=measurements.stream_managers(),
         version=VERSION,

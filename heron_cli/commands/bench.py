@@ -48,7 +48,7 @@ class BenchSettings:
 
 
 @click.command("bench")
-@click.argument("what", type=click.Choice(("sol", "wordcount", "rtac", "recovery")))
+@click.argument("what", type=click.Choice(("sol", "wordcount", "rtac", "tap", "recovery")))
 @click.option("--producers", type=click.IntRange(1), default=2, show_default=True, metavar="N",
               help="sol: number of spout instances.")  # fmt: skip
 @click.option("--processors", type=click.IntRange(1), default=2, show_default=True, metavar="N",
@@ -67,7 +67,7 @@ class BenchSettings:
     default="1,2",
     show_default=True,
     metavar="N,…",
-    help="wordcount, rtac: instances of each component, a row for each.",
+    help="wordcount, rtac, tap: instances of each component, a row for each.",
 )
 @click.option(
     "--acks",
@@ -75,7 +75,7 @@ class BenchSettings:
     default="on,off",
     show_default=True,
     metavar="on,off",
-    help="wordcount, rtac: with acks (at least once), without, or a row for both.",
+    help="wordcount, rtac, tap: with acks (at least once), without, or a row for both.",
 )
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, metavar="N",
               help="recovery: number of kills of each kind of process.")  # fmt: skip
@@ -97,13 +97,15 @@ def bench_command(
 
     sol sends random messages through stages of processors, shuffled (Gearpump's benchmark of that
     name). wordcount and rtac (real-time active counts) are those of Heron's paper, for each
-    parallelism, with and without acks: tuples per minute, latency, cores. recovery kills an
-    instance, a stream manager and the topology master of a paced, acked topology. Leave the machine
-    alone meanwhile. Progress goes to stderr, one table to stdout.
+    parallelism, with and without acks: tuples per minute, latency, cores. tap (Gearpump's job of
+    that name) correlates calls with their answers in event time and computes means of each minute.
+    recovery kills an instance, a stream manager and the topology master of a paced, acked topology.
+    Leave the machine alone meanwhile. Progress goes to stderr, one table to stdout.
 
     \b
     heronpy bench sol --producers 2 --processors 2 --bytes 100 --stages 2
     heronpy bench wordcount --parallelism 1,2,4 --acks on,off
+    heronpy bench tap --parallelism 1,2,4 --acks off
     heronpy bench recovery --json
     """
     settings = BenchSettings(

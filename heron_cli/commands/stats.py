@@ -22,6 +22,7 @@ from heron_cli.stats_text import (
     event_lines,
     hot_key_lines,
     log_level_lines,
+    minimum_clock_lines,
     pause_lines,
     query_lines,
     start_error_lines,
@@ -208,7 +209,7 @@ def _print(numbers: TopologyNumbers, outcome: Mapping[str, Any], name: str) -> N
         click.echo(numbers.summary)
     if stats.checkpoints is not None:
         click.echo(checkpoint_line(stats.checkpoints))
-    for line in clock_lines(stats):
+    for line in (*clock_lines(stats), *minimum_clock_lines(stats)):
         click.echo(line)
     click.echo(component_table(stats, width, rates=not outcome))
     for component, rows in numbers.instances.items():

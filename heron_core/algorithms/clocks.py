@@ -5,8 +5,8 @@ from typing import Any
 
 from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
+from heron_core.clock_stats import ClockStats
 from heron_core.plans import PackingPlan, instance_name
-from heron_core.stats import ClockStats
 
 
 def clock_stats(packing: PackingPlan, task: int, state: ClockState) -> ClockStats:

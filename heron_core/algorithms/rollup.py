@@ -16,6 +16,7 @@ from heron_core.algorithms.histogram import percentile_secs
 from heron_core.algorithms.hot_keys import joined
 from heron_core.algorithms.recent_counts import RecentGrowth
 from heron_core.algorithms.user_metrics import rolled_up
+from heron_core.clock_stats import ClockStats
 from heron_core.instance_report import (
     DISTRIBUTIONS,
     EMPTY,
@@ -32,7 +33,6 @@ from heron_core.instance_report import (
 from heron_core.plans import PackingPlan, instance_name, leaving
 from heron_core.stats import (
     EVERY_COMPONENT,
-    ClockStats,
     ComponentLatencies,
     ComponentStats,
     HotKeyStats,

@@ -12,12 +12,14 @@ from typing import Any
 from heron_core.graph_walks import levels
 from heron_core.plans import ContainerPlan, InstancePlan, Resource, TopologyState
 from heron_core.topology import ComponentSpec, TopologySpec
+from heron_core.typed_json import to_json
 from heron_core.version import version_of_heronpy
 from heron_tracker.model.config_view import shown_config
 from heron_tracker.model.snapshot import TopologySnapshot
 
 Json = dict[str, Any]
 
+MINIMUM_CLOCK = "minimum_clock"
 STATUS: Mapping[str, str] = {
     TopologyState.RUNNING: "Running",
     TopologyState.PAUSED: "Paused",
@@ -62,7 +64,9 @@ def metadata(snapshot: TopologySnapshot) -> Json:
 
 
 def runtime_state(snapshot: TopologySnapshot) -> Json:
-    """Available nodes, and registered stream managers."""
+    """Available nodes, and registered stream managers. The minimum clock is ours; null without a
+    report."""
+    clock = snapshot.stats.minimum_clock if snapshot.stats is not None else None
     return {
         "has_physical_plan": snapshot.physical is not None,
         "has_packing_plan": bool(snapshot.packing.containers),
@@ -73,12 +77,17 @@ def runtime_state(snapshot: TopologySnapshot) -> Json:
             stream_manager_id(container.id): {"is_registered": container.id in snapshot.registered}
             for container in snapshot.packing.containers
         },
+        MINIMUM_CLOCK: None if clock is None else to_json(clock),
     }
 
 
 def execution_state(snapshot: TopologySnapshot) -> Json:
     """Metadata, what is there, and the state in Heron's words and in ours."""
-    there = {key: value for key, value in runtime_state(snapshot).items() if key != "stmgrs"}
+    there = {
+        key: value
+        for key, value in runtime_state(snapshot).items()
+        if key not in ("stmgrs", MINIMUM_CLOCK)
+    }
     status = STATUS.get(snapshot.state, "Unknown")
     return {**metadata(snapshot), **there, "status": status, "state": snapshot.state}
 

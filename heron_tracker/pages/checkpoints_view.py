@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from heron_core.clock_stats import ClockStats
 from heron_core.number_text import NOTHING, duration, milliseconds, size
-from heron_core.stats import CheckpointStats, ClockStats
+from heron_core.stats import CheckpointStats
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.cells import (
     BAD,

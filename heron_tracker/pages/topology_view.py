@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from heron_core.clock_stats import BEHIND_SECS, MinimumClockStats
 from heron_core.number_text import NOTHING, duration, milliseconds, rate, share, short
 from heron_core.operations import Operation, OperationState
 from heron_core.plans import TopologyState
@@ -86,6 +87,8 @@ def _summary(snapshot: TopologySnapshot, now: float) -> list[tuple[str, str]]:
     summary += [("Throughput", rate(throughput_of(stats))), ("Lag", duration(lag_secs(stats)))]
     if stats.in_flight is not None:
         summary.append(("In flight", short(stats.in_flight)))
+    if stats.minimum_clock is not None:
+        summary.append(("Minimum clock", _minimum_clock(stats.minimum_clock)))
     latency = next(
         (x.latency.complete for x in stats.components.values() if x.latency.complete.p50_ms), None
     )
@@ -97,6 +100,13 @@ def _summary(snapshot: TopologySnapshot, now: float) -> list[tuple[str, str]]:
     if now - snapshot.stats_at > 5:
         summary.append(("Numbers of", clock_time(snapshot.stats_at)))
     return summary
+
+
+def _minimum_clock(clock: MinimumClockStats) -> str:
+    """How far behind it is, and what holds it; reports are a second apart."""
+    if clock.behind_secs < BEHIND_SECS:
+        return "now"
+    return f"{duration(clock.behind_secs)} behind, {clock.held_by or 'by no queue'}"
 
 
 def _mode(stats: TopologyStats) -> str:

@@ -21,9 +21,15 @@ def test_a_machine_is_measured_and_what_is_killed_comes_back(place: Place) -> No
 
 
 def test_counts_are_swept_with_and_without_acks(place: Place) -> None:
-    """Each row is measured until a tuple has passed all components."""
+    """Each row is measured until a tuple has passed all components. Of tap, the numbers of tasks
+    are swept meanwhile."""
+    tap = place.start("bench", "tap", "--parallelism", "1,2", "--acks", "off", "--time", "1",
+                      "--json")  # fmt: skip
     arguments = ("rtac", "--parallelism", "1", "--acks", "on/off", "--time", "1", "--json")
     rows = json.loads(place.heronpy("bench", *arguments).succeeded().out)["rows"]
+    swept = json.loads(tap.wait().succeeded().out)["rows"]
+    assert [(each["parallelism"], each["acks"]) for each in swept] == [(1, "off"), (2, "off")]
+    assert all(each["tuples_per_min"] > 0 and each["cores"] > 0 for each in swept)
     assert [(each["parallelism"], each["acks"]) for each in rows] == [(1, "on"), (1, "off")]
     assert all(each["tuples_per_min"] > 0 and each["cores"] > 0 for each in rows)
     assert rows[0]["p50_ms"] > 0

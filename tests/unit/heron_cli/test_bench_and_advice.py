@@ -1,5 +1,6 @@
 """What `bench` and `advise` print: rows out of numbers, and the topologies that bench runs."""
 
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -26,6 +27,8 @@ from heron_core.stats import (
     LatencyStats,
     TopologyStats,
 )
+from heron_frontends.components import bench_tap
+from heron_tester.tester import TopologyTester
 
 SETTINGS = BenchSettings(
     producers=2, processors=3, size_bytes=100, stages=2, seconds=1.0, acked=True, rounds=1
@@ -81,7 +84,8 @@ def test_the_topologies_of_bench_are_valid_and_as_large_as_wanted() -> None:
 
 
 def test_a_sweep_has_valid_topologies_and_the_rows_of_the_last_component() -> None:
-    for what, parallelism, acked in (("wordcount", 1, True), ("rtac", 3, False)):
+    sweeps = (("wordcount", 1, True), ("rtac", 3, False), ("tap", 4, True))
+    for what, parallelism, acked in sweeps:
         swept = swept_topology(what, parallelism, acked)
         assert validation.problems(swept) == []
         assert {each.parallelism for each in swept.components} == {parallelism}
@@ -92,6 +96,33 @@ def test_a_sweep_has_valid_topologies_and_the_rows_of_the_last_component() -> No
     )  # fmt: skip
     row = sweep_row("wordcount", before, after, 2.0)
     assert row == {"tuples_per_min": 60_000.0, "p50_ms": 2.0, "p99_ms": None}
+
+
+def test_the_means_of_the_tap_job_are_those_of_its_calls() -> None:
+    calls = 300
+    with TopologyTester(swept_topology("tap", 1, acked=True)) as tester:
+        tester.run_spouts(calls)
+        tester.advance(5)
+        emitted = [each.values for each in tester.emitted("calls")]
+        rows = {(firm, minute): mean for firm, minute, mean in rows_of(tester, "means")}
+        table = tester.metrics("table")["executed"]
+    latencies: dict[tuple[str, int], list[int]] = {}
+    for (call, firm, began_ms), (again, _, answered_ms) in zip(
+        emitted[::2], emitted[1::2], strict=True
+    ):
+        assert call == again
+        if answered_ms - began_ms <= bench_tap.WITHIN_MS:
+            latencies.setdefault((firm, began_ms // 60_000), []).append(answered_ms - began_ms)
+    assert 0.9 * calls < sum(map(len, latencies.values())) < calls, "some answers are late"
+    complete = {key: fmean(each) for key, each in latencies.items() if key[1] < 2}
+    assert complete
+    assert rows == pytest.approx(complete)
+    assert table == len(rows)
+
+
+def rows_of(tester: TopologyTester, name: str) -> list[list[Any]]:
+    """What a component has emitted."""
+    return [each.values for each in tester.emitted(name)]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """What `stats` says of event time: how far the topology is, who is behind, and who is idle."""
 
-from heron_cli.stats_text import clock_lines
+from heron_cli.stats_text import clock_lines, minimum_clock_lines
+from heron_core.clock_stats import ClockStats, MinimumClockStats
 from heron_core.records import replace
-from heron_core.stats import ClockStats, TopologyStats
+from heron_core.stats import TopologyStats
 from tests.unit.heron_cli.view_support import COMPONENTS, STATS
 
 SLOW = ClockStats(
@@ -44,3 +45,33 @@ def test_what_is_no_time_of_a_calendar_is_a_number() -> None:
         f"event time: {2**62} ms; count[0] has the lowest watermark"
     ]
     assert clock_lines(STATS) == []
+
+
+HELD = MinimumClockStats(
+    clock_ms=1_357_016_400_250, behind_secs=12.0, place="trees", held_by="count[0]",
+    components={"lines": 12.0, "count": 11.0, "split": 1.0},
+)  # fmt: skip
+
+
+def test_the_minimum_clock_names_who_holds_it_and_the_components_behind() -> None:
+    assert minimum_clock_lines(replace(STATS, minimum_clock=HELD)) == [
+        (
+            "minimum clock: 2013-01-01 05:00:00.250; 12 s behind; a tuple that is not acked at"
+            " count[0]; lines 12 s, count 11 s"
+        )
+    ]
+    nowhere = replace(HELD, held_by="", components={"lines": 12.0})
+    assert minimum_clock_lines(replace(STATS, minimum_clock=nowhere)) == [
+        (
+            "minimum clock: 2013-01-01 05:00:00.250; 12 s behind; a tuple that is not acked, in no"
+            " queue"
+        )
+    ]
+    assert minimum_clock_lines(STATS) == []
+
+
+def test_a_minimum_clock_between_two_reports_is_now() -> None:
+    fresh = replace(HELD, behind_secs=1.9, held_by="count[0]")
+    assert minimum_clock_lines(replace(STATS, minimum_clock=fresh)) == [
+        "minimum clock: 2013-01-01 05:00:00.250; nothing in flight is older than 3 s"
+    ]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import fields
 
+from heron_core.clock_stats import MinimumClockStats
 from heron_core.errors import ProtocolError
 from heron_core.instance_report import NUMBERS
 from heron_core.records import replace
@@ -56,6 +57,9 @@ STATS = TopologyStats(
     update=UpdateStats(
         number=1, under_way=True, reason="", uncounted=0, stage="drain", waiting_for=("count[0]",)
     ),
+    minimum_clock=MinimumClockStats(
+        clock_ms=7000, behind_secs=1.5, place="queue", held_by="count[0]", components={"count": 1.5}
+    ),
     containers=(1,), containers_expected=(1, 2),
     registered={1: RegisteredStats(host="here", pid=70, secs=1.5, version="0.2.0")},
     components={"count": COMPONENT},
@@ -67,7 +71,7 @@ STATS = TopologyStats(
     },
     stream_managers={
         1: StreamManagerStats(waiting_bytes={4: 10}, waiting_tuples={4: 3}, waiting_secs={4: 0.25},
-            dropped=2, counters={"forwarded": 5})
+            oldest_message_secs={4: 1.5}, dropped=2, counters={"forwarded": 5})
     },
     master={"malformed": 0}, errors={4: "no module"}, instances=(INSTANCE,),
 )  # fmt: skip
@@ -93,6 +97,10 @@ JSON: dict[str, Any] = {
     "update": {
         "number": 1, "under_way": True, "reason": "", "uncounted": 0, "stage": "drain",
         "waiting_for": ["count[0]"], "step": "drain",
+    },
+    "minimum_clock": {
+        "clock_ms": 7000, "behind_secs": 1.5, "place": "queue", "held_by": "count[0]",
+        "components": {"count": 1.5},
     },
     "containers": [1], "containers_expected": [1, 2],
     "registered": {1: {"host": "here", "pid": 70, "secs": 1.5, "version": "0.2.0"}},
@@ -125,6 +133,7 @@ JSON: dict[str, Any] = {
     "stream_managers": {1: {
         "waiting_bytes": {4: 10}, "waiting_tuples": {4: 3}, "waiting_secs": {4: 0.25},
         "task_bytes_in": {}, "task_bytes_out": {}, "peer_bytes_in": {}, "peer_bytes_out": {},
+        "oldest_message_secs": {4: 1.5}, "oldest_root_secs": {}, "oldest_link_secs": {},
         "caused_ms": {},
         "dropped": 2, "live_queries": {}, "forwarded": 5,
     }},

@@ -15,12 +15,12 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from heron_core.algorithms.histogram import upper_secs
 from heron_core.algorithms.user_metrics import LATE_DROPPED, RAISED
 from heron_core.algorithms.user_series import SERIES_MAX
+from heron_core.clock_stats import ClockStats, MinimumClockStats
 from heron_core.dead_letters import ERRORS
 from heron_core.instance_report import measures_of
 from heron_core.records import replace
 from heron_core.stats import (
     CheckpointStats,
-    ClockStats,
     ComponentLatencies,
     InstanceStats,
     LatencyStats,
@@ -58,6 +58,9 @@ def everything() -> TopologySnapshot:
         instance="count[0]", task=4, watermark_ms=5000, complete=False, waits_for=None,
         waits_for_task=None, silent_secs=0.0, idle=(),
     )  # fmt: skip
+    minimum_clock = MinimumClockStats(
+        clock_ms=7000, behind_secs=3.0, place="queue", held_by="count[0]", components={"count": 1.0}
+    )
     numbers = {
         "latency": ComponentLatencies(execute=latency, process=NOTHING, complete=latency),
         "emitted_by_stream": {ERRORS: 6}, "executed_by_input": {"split/default": 5}, "clock": clock,
@@ -68,7 +71,7 @@ def everything() -> TopologySnapshot:
     found = stats(
         {"count": numbers, "lines": {"silent_secs": 1.0}}, {4: {"executed": 1}},
         paused={4: paused("count[0]", "count[1]", 0.5)}, checkpoints=checkpoints, in_flight=1,
-        stream_managers={1: manager}, live_queries={"answered": 1},
+        stream_managers={1: manager}, live_queries={"answered": 1}, minimum_clock=minimum_clock,
     )  # fmt: skip
     return snapshot(found)
 
@@ -77,6 +80,13 @@ def test_every_family_has_a_sample() -> None:
     """Of that topology: what it lacks is not looked at by the tests beside this one."""
     for family in service_families([everything()], {"words": {}}, native=False):
         assert family.samples, family.name
+
+
+def test_the_minimum_clock_of_a_component_is_a_time_as_that_of_the_topology_is() -> None:
+    found = scraped(everything())
+    assert found["heron_topology_minimum_clock_timestamp_seconds"] == {("words",): 7.0}
+    name = "heron_component_minimum_clock_timestamp_seconds"
+    assert found[name] == {("count", "words"): 9.0}
 
 
 def scraped(

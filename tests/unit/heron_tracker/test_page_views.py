@@ -2,12 +2,14 @@
 
 import pytest
 
+from heron_core.clock_stats import MinimumClockStats
 from heron_core.operations import Operation, OperationKind, OperationState, Requester
 from heron_core.records import replace
 from heron_core.stats import CheckpointStats, ComponentLatencies, LatencyStats
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.topology_events import TopologyEvent
 from heron_tracker.envelope import BadRequest
+from heron_tracker.heron_api.plans import runtime_state
 from heron_tracker.model.history import Point
 from heron_tracker.model.problems import problems
 from heron_tracker.model.snapshot import TopologySnapshot
@@ -150,6 +152,21 @@ def test_a_graph_without_numbers_or_with_a_cycle_is_drawn_all_the_same() -> None
     assert critical_path(empty, {}) == (("s",), 0.0)
 
 
+def test_a_topology_s_page_says_what_holds_its_minimum_clock() -> None:
+    clock = MinimumClockStats(
+        clock_ms=7000, behind_secs=42.0, place="trees", held_by="count[0]", components={}
+    )
+    for each, text in (
+        (clock, "42 s behind, count[0]"),
+        (replace(clock, held_by=""), "42 s behind, by no queue"),
+        (replace(clock, behind_secs=1.0), "now"),
+    ):
+        at = snapshot(stats(minimum_clock=each))
+        assert dict(topology_page(at, (), NOW).summary)["Minimum clock"] == text
+        assert runtime_state(at)["minimum_clock"]["held_by"] == each.held_by
+    assert runtime_state(replace(at, stats=None))["minimum_clock"] is None
+
+
 def test_a_topology_s_page_has_the_sentence_the_components_and_what_happened() -> None:
     """Who asked for an operation stands among the events."""
     event = TopologyEvent(at=NOW - 5, kind="pause", what="split[0] is paused", why="count[0]")
@@ -157,6 +174,7 @@ def test_a_topology_s_page_has_the_sentence_the_components_and_what_happened() -
     view = topology_page(at, found(at), NOW)
     assert view.sentence.startswith("`count` is the bottleneck")
     assert dict(view.summary)["Lag"] == "2.0 s"
+    assert "Minimum clock" not in dict(view.summary)
     assert dict(view.summary)["Since"].endswith("(42 s)")
     row = cells(view.components, "count")
     assert (row["matter"], row["busy"], row["queue"], row["age"]) == (

@@ -7,11 +7,11 @@ import pytest
 from heron_core.algorithms.autoscale.sizing import SizingLimits
 from heron_core.algorithms.user_metrics import RAISED
 from heron_core.algorithms.user_series import SERIES_MAX
+from heron_core.clock_stats import ClockStats
 from heron_core.config import RAM_MAP
 from heron_core.records import replace
 from heron_core.stats import (
     CheckpointStats,
-    ClockStats,
     HotKeyStats,
     RecentCounts,
     StreamManagerStats,
