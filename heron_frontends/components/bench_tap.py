@@ -65,7 +65,7 @@ class TapLatency(KeyedProcessBolt):
     lag_ms = 2 * WITHIN_MS
     waiting = value_state()
 
-    def process_element(self, tup: Any, timestamp_ms: int) -> None:
+    def process_element(self, tup: Any, timestamp_ms: Any) -> None:
         """One row; grouped by call."""
         began_ms = self.waiting.get()
         if began_ms is None:
