@@ -172,7 +172,7 @@ def _clock_text(clock: ClockStats) -> str:
 
 
 def minimum_clock_lines(stats: TopologyStats) -> list[str]:
-    """The time before which all that began is finished, and what holds it back."""
+    """Minimum clock and its holder, in one line."""
     clock = stats.minimum_clock
     if clock is None:
         return []
@@ -180,7 +180,7 @@ def minimum_clock_lines(stats: TopologyStats) -> list[str]:
     if clock.behind_secs < BEHIND_SECS:
         return [f"{parts[0]}; nothing in flight is older than {BEHIND_SECS:.0f} s"]
     parts.append(f"{duration(clock.behind_secs)} behind")
-    parts.append(held_text(clock))
+    parts.append(holder_text(clock))
     behind = {name: secs for name, secs in clock.components.items() if secs >= BEHIND_SECS}
     if len(behind) > 1:
         oldest = sorted(behind.items(), key=lambda each: -each[1])
@@ -188,11 +188,11 @@ def minimum_clock_lines(stats: TopologyStats) -> list[str]:
     return ["; ".join(parts)]
 
 
-def held_text(clock: MinimumClockStats) -> str:
-    """What holds a minimum clock back."""
+def holder_text(clock: MinimumClockStats) -> str:
+    """Holder of a minimum clock."""
     what = {"trees": "a tuple that is not acked", "queue": "a message", "links": "a message"}
-    kind = what.get(clock.place, clock.place)
-    return f"{kind} at {clock.held_by}" if clock.held_by else f"{kind}, in no queue"
+    kind = what.get(clock.location, clock.location)
+    return f"{kind} at {clock.holder}" if clock.holder else f"{kind}, in no queue"
 
 
 def _event_time(time_ms: int) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 BEHIND_SECS = 3.0
-"""Age from which something in flight is told: looks and reports are a second apart each, so that
-two seconds may be nothing."""
+"""Smallest age on display: observations and reports are a second apart each, so that two seconds
+may be no delay."""
 
 
 class ClockStats(Struct, frozen=True, kw_only=True):
@@ -30,23 +30,23 @@ class ClockStats(Struct, frozen=True, kw_only=True):
 
 
 class MinimumClockStats(Struct, frozen=True, kw_only=True):
-    """The time before which all that began is finished, in any topology (minimum_clock.py in
-    heron_core/algorithms): exact to two seconds, and never falling while the topology master lives.
+    """Minimum clock of any topology (heron_core/algorithms/minimum_clock.py): exact to two seconds,
+    and never falling during the life of a topology master.
 
-    A failed tuple that its spout emits again begins again.
+    A replay of a failed tuple is a new tuple here.
     """
 
     clock_ms: int
     """In ms since 1970, by the topology master's clock."""
     behind_secs: float
-    """Age of what holds the clock back, since its spout emitted it (trees), or since it came to the
-    place; below BEHIND_SECS it may be nothing."""
-    place: str
-    """heron_core.algorithms.minimum_clock.PlaceKind: queue, trees or links. Without acks there are
+    """Age of the oldest root since its emit (trees), or of the oldest message since its arrival;
+    ages below BEHIND_SECS may be zero."""
+    location: str
+    """LocationKind of the oldest root or message: queue, trees or links. Without acks there are
     no trees, and tuples within a process are not measured."""
-    held_by: str
-    """component[index] whose queue is the oldest, `container N` for its links, a component that
-    has not acked its tuples; empty if unknown."""
+    holder: str
+    """component[index] with the oldest queue, `container N` for its links, or a component with
+    unsettled tuples; empty if unknown."""
     components: Mapping[str, float]
-    """component -> the age of its oldest message or root; without the spouts where nothing is
+    """component -> age of its oldest message or root; without spouts where tuples are not
     acked."""

@@ -1,4 +1,4 @@
-"""How old the oldest message and the oldest root of each place here is, for the minimum clock."""
+"""Ages of the oldest message and the oldest root of each location, for the minimum clock."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,55 +10,55 @@ from heron_engine.stream_manager.peer_queue import PeerQueue
 from heron_engine.stream_manager.queues import InstanceQueue
 
 BLOCKED = OpenNumbers(0, 0)
-"""Of messages behind a barrier, which have no order with those that pass them: all are as old as
-the first one."""
+"""Messages behind a barrier have no order with the messages that pass: all are as old as the first
+one."""
 
 
 class Ages:
-    """The bounds of all queues, trees and links of a container.
+    """Bounds of all queues, trees and links of a container.
 
-    Looks come with the heartbeats, so an age is exact to the time between two. Not seen are the
-    milliseconds of a message between two processes.
+    Observations come with the heartbeats: an age is exact to the time between two. The milliseconds
+    of a message between two processes are not observed.
     """
 
     def __init__(self, state: ContainerState, gates: Gates | None) -> None:
         self._state = state
         self._gates = gates
-        self._looked_at: float | None = None
+        self._observed_at: float | None = None
         self._bounds: dict[tuple[str, int], tuple[object, FinishedUntil]] = {}
-        """(place, task or container) -> the queue or the trees it is the bound of, and the bound"""
+        """(location, task or container) -> (the queue or the trees, their bound)"""
 
-    def look(self) -> None:
-        """Look at everything, at the time of the current event."""
+    def observe(self) -> None:
+        """Observe all locations, at the time of the current event."""
         state, known = self._state, self._bounds
         self._bounds = {}
         for task, queue in state.queues.items():
             if queue.is_fed:
-                self._look(known, ("queue", task), queue, _open_messages(queue))
+                self._observe(known, ("queue", task), queue, _open_messages(queue))
                 if self._gates is not None:
                     blocked = BLOCKED if self._gates.blocked_tuples(task) else None
-                    self._look(known, ("gate", task), queue, blocked)
+                    self._observe(known, ("gate", task), queue, blocked)
         for task, trees in state.trees.items():
-            self._look(known, ("trees", task), trees, trees.open_roots())
+            self._observe(known, ("trees", task), trees, trees.open_roots())
         for container, peer in state.peers.items():
-            self._look(known, ("link", container), peer.outgoing, _unacknowledged(peer))
-        self._looked_at = state.now
+            self._observe(known, ("link", container), peer.outgoing, _unacknowledged(peer))
+        self._observed_at = state.now
 
-    def _look(
+    def _observe(
         self,
         known: Mapping[tuple[str, int], tuple[object, FinishedUntil]],
         name: tuple[str, int],
         of: object,
         numbers: OpenNumbers | None,
     ) -> None:
-        """A queue of a new plan, or the trees of a new process, have begun since the last look."""
+        """A queue of a new plan, or trees of a new process, are newer than the last observation."""
         now = self._state.now
         before, bound = known.get(name, (None, None))
         if bound is None or (before is not of and name[0] != "link"):
-            bound = FinishedUntil(now if self._looked_at is None else self._looked_at)
+            bound = FinishedUntil(now if self._observed_at is None else self._observed_at)
         elif before is not of:  # it numbers what it had not sent from 1 on
             bound = FinishedUntil(bound.at)
-        bound.look(now, numbers)
+        bound.observe(now, numbers)
         self._bounds[name] = of, bound
 
     def statistics(self) -> dict[str, Any]:
@@ -70,16 +70,16 @@ class Ages:
         return {
             "oldest_message_secs": {
                 task: max(age, ages.get(("gate", task), 0.0))
-                for (place, task), age in ages.items()
-                if place == "queue"
+                for (location, task), age in ages.items()
+                if location == "queue"
             },
             "oldest_root_secs": _of("trees", ages),
             "oldest_link_secs": _of("link", ages),
         }
 
 
-def _of(place: str, ages: Mapping[tuple[str, int], float]) -> dict[int, float]:
-    return {number: age for (each, number), age in ages.items() if each == place}
+def _of(location: str, ages: Mapping[tuple[str, int], float]) -> dict[int, float]:
+    return {number: age for (each, number), age in ages.items() if each == location}
 
 
 def _open_messages(queue: InstanceQueue) -> OpenNumbers | None:

@@ -391,7 +391,7 @@ class ControlPlane:
         now, options = self._state.now, self._state.options
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + options.heartbeat_secs
-            self._ages.look()
+            self._ages.observe()
             if self._master_seen is not None:
                 out.append(events.ToMaster(self._news()))
         seen = self._master_seen

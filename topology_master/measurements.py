@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from heron_core.algorithms.covered_counts import CoveredCounts
-from heron_core.algorithms.minimum_clock import MinimumClock, Place
+from heron_core.algorithms.minimum_clock import Location, MinimumClock
 from heron_core.algorithms.rollup import QueueNumbers, RollUp, are_numbers
 from heron_core.errors import ProtocolError
 from heron_core.instance_report import InstanceReport, report_of
@@ -25,7 +25,7 @@ from heron_core.wire.messages import (
     PauseStatistics,
 )
 from heron_engine.topology_master.awaited_reports import FirstReports, OverdueReports
-from heron_engine.topology_master.minimum_clock import ages_of, places_of
+from heron_engine.topology_master.minimum_clock import ages_of, locations_of
 from heron_engine.topology_master.next_tries import NextTries
 from heron_engine.topology_master.physical_plan import CurrentPlan
 
@@ -55,7 +55,7 @@ class Measurements:
         self._submitted = topology
         self._tracked = tracked
         self._rollup = RollUp(topology, packing)
-        self.minimum_clock = MinimumClock(self._places(packing))
+        self.minimum_clock = MinimumClock(self._locations(packing))
         self._packing = packing
         self._paused: dict[int, dict[int, PauseStatistics]] = {}
         """container -> instances that were ever paused"""
@@ -71,7 +71,7 @@ class Measurements:
     def rescale(self, packing: PackingPlan, now: float) -> None:
         """The topology runs by another packing plan now."""
         self._rollup.apply_packing(packing)
-        self.minimum_clock.expect(self._places(packing), now)
+        self.minimum_clock.expect(self._locations(packing), now)
         self._first_reports.expected(leaving(packing, self._packing), now)
         self._packing = packing
         self._first_reports.keep(packing.instances.keys())
@@ -86,8 +86,8 @@ class Measurements:
             for container, paused in self._paused.items()
         }
 
-    def _places(self, packing: PackingPlan) -> set[Place]:
-        return places_of(packing.topology_of(self._submitted), packing, self._tracked)
+    def _locations(self, packing: PackingPlan) -> set[Location]:
+        return locations_of(packing.topology_of(self._submitted), packing, self._tracked)
 
     def dismiss(self, containers: Set[int]) -> None:
         """Drop the data of removed containers."""

@@ -106,7 +106,7 @@ def _minimum_clock(clock: MinimumClockStats) -> str:
     """How far behind it is, and what holds it; reports are a second apart."""
     if clock.behind_secs < BEHIND_SECS:
         return "now"
-    return f"{duration(clock.behind_secs)} behind, {clock.held_by or 'by no queue'}"
+    return f"{duration(clock.behind_secs)} behind, {clock.holder or 'by no queue'}"
 
 
 def _mode(stats: TopologyStats) -> str:

@@ -7,8 +7,6 @@ from heron_core.clock_stats import MinimumClockStats
 from tests.process.process_support import TOPOLOGIES, Master, Place
 
 HELD_SECS = 6.0
-OTHERS_SECS = 3.0
-"""What a place that holds nothing may be behind, by looks and reports a second apart."""
 
 
 @pytest.mark.parametrize("mode", ["ATLEAST_ONCE", "ATMOST_ONCE"])
@@ -34,7 +32,7 @@ def test_the_clock_stands_while_a_tuple_is_held_and_names_the_holder(
             found = clock()
             if found is None or found.behind_secs < HELD_SECS:
                 return False
-            return found.components["quick"] < found.components["holding"] - OTHERS_SECS
+            return found.components["quick"] < found.components["holding"]
 
         running.until(is_held, "the clock is behind")
         held = seen[-1]
@@ -46,12 +44,12 @@ def test_the_clock_stands_while_a_tuple_is_held_and_names_the_holder(
             return found is not None and found.clock_ms > held.clock_ms + HELD_SECS * 1000
 
         running.until(goes_on, "the clock goes on")
-    assert held.held_by == "holding[0]"
-    assert held.place == ("trees" if mode == "ATLEAST_ONCE" else "queue")
+    assert held.holder == "holding[0]"
+    assert held.location == ("trees" if mode == "ATLEAST_ONCE" else "queue")
     assert ("numbers" in held.components) == (mode == "ATLEAST_ONCE")
     assert "minimum clock: " in told
     assert " at holding[0]" in told
     times = [each.clock_ms for each in seen]
     assert times == sorted(times), "it fell"
-    assert seen[-1].held_by != held.held_by or seen[-1].behind_secs < held.behind_secs
+    assert seen[-1].holder != held.holder or seen[-1].behind_secs < held.behind_secs
     running.end()

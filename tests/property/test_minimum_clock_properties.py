@@ -1,26 +1,26 @@
 """The minimum clock against a model that knows when each item began: never ahead of what is open,
-never behind by more than the time between two looks, and never falling."""
+never behind by more than the time between two observations, and never falling."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from heron_core.algorithms.finished_until import FinishedUntil, OpenNumbers
-from heron_core.algorithms.minimum_clock import MinimumClock, Place, PlaceKind
+from heron_core.algorithms.minimum_clock import Location, LocationKind, MinimumClock
 
-PLACES = tuple(Place(PlaceKind.QUEUE, task) for task in range(1, 4))
+LOCATIONS = tuple(Location(LocationKind.QUEUE, task) for task in range(1, 4))
 
 
 class ClockMachine(RuleBasedStateMachine):
-    """Items begin and end in any order at three places; plans add and remove places."""
+    """Items begin and end in any order at three locations; plans add and remove locations."""
 
     def __init__(self) -> None:
         super().__init__()
         self.now = 100.0
-        self.clock = MinimumClock(PLACES[:2])
-        self.began: dict[Place, dict[int, float]] = {place: {} for place in PLACES[:2]}
-        self.bounds = {place: FinishedUntil(self.now) for place in PLACES[:2]}
-        self.looks = dict.fromkeys(PLACES[:2], (self.now, self.now))
+        self.clock = MinimumClock(LOCATIONS[:2])
+        self.began: dict[Location, dict[int, float]] = {location: {} for location in LOCATIONS[:2]}
+        self.bounds = {location: FinishedUntil(self.now) for location in LOCATIONS[:2]}
+        self.observations = dict.fromkeys(LOCATIONS[:2], (self.now, self.now))
         self.number = 0
         self.lowest = 0.0
 
@@ -30,35 +30,35 @@ class ClockMachine(RuleBasedStateMachine):
 
     @rule(at=st.integers(0, 2), number=st.integers(1, 3))
     def begin(self, at: int, number: int) -> None:
-        place = PLACES[at]
-        for _ in range(number if place in self.began else 0):
+        location = LOCATIONS[at]
+        for _ in range(number if location in self.began else 0):
             self.number += 1
-            self.began[place][self.number] = self.now
+            self.began[location][self.number] = self.now
 
     @rule(data=st.data(), at=st.integers(0, 2))
     def end(self, data: st.DataObject, at: int) -> None:
-        if found := self.began.get(PLACES[at]):
+        if found := self.began.get(LOCATIONS[at]):
             del found[data.draw(st.sampled_from(sorted(found)))]
 
     @rule(at=st.integers(0, 2))
     def report(self, at: int) -> None:
-        place = PLACES[at]
-        if place not in self.began:
+        location = LOCATIONS[at]
+        if location not in self.began:
             return
-        found = self.began[place]
-        self.looks[place] = (self.looks[place][1], self.now)
+        found = self.began[location]
+        self.observations[location] = (self.observations[location][1], self.now)
         numbers = OpenNumbers(min(found), max(found)) if found else None
-        bound = self.bounds[place].look(self.now, numbers)
+        bound = self.bounds[location].observe(self.now, numbers)
         oldest = min(found.values(), default=self.now)
         assert bound <= oldest, "ahead of what is open"
-        self.clock.heard({place: self.now - bound}, self.now)
+        self.clock.heard({location: self.now - bound}, self.now)
 
-    @rule(wanted=st.sets(st.sampled_from(PLACES), min_size=1))
-    def plan(self, wanted: set[Place]) -> None:
-        for place in wanted - self.began.keys():
-            self.bounds[place] = FinishedUntil(self.now)
-            self.looks[place] = self.now, self.now
-        self.began = {place: self.began.get(place, {}) for place in wanted}
+    @rule(wanted=st.sets(st.sampled_from(LOCATIONS), min_size=1))
+    def plan(self, wanted: set[Location]) -> None:
+        for location in wanted - self.began.keys():
+            self.bounds[location] = FinishedUntil(self.now)
+            self.observations[location] = self.now, self.now
+        self.began = {location: self.began.get(location, {}) for location in wanted}
         self.clock.expect(wanted, self.now)
 
     @invariant()
@@ -91,7 +91,7 @@ class LateMachine(RuleBasedStateMachine):
         self.now += 1.0
         waiting = len(self.began)
         numbers = OpenNumbers(self.left, self.left + waiting - 1) if waiting else None
-        at = self.bound.look(self.now, numbers)
+        at = self.bound.observe(self.now, numbers)
         oldest = self.began[0] if self.began else self.now
         assert oldest - 1.0 <= at <= oldest
 

@@ -48,7 +48,7 @@ def test_what_is_no_time_of_a_calendar_is_a_number() -> None:
 
 
 HELD = MinimumClockStats(
-    clock_ms=1_357_016_400_250, behind_secs=12.0, place="trees", held_by="count[0]",
+    clock_ms=1_357_016_400_250, behind_secs=12.0, location="trees", holder="count[0]",
     components={"lines": 12.0, "count": 11.0, "split": 1.0},
 )  # fmt: skip
 
@@ -60,7 +60,7 @@ def test_the_minimum_clock_names_who_holds_it_and_the_components_behind() -> Non
             " count[0]; lines 12 s, count 11 s"
         )
     ]
-    nowhere = replace(HELD, held_by="", components={"lines": 12.0})
+    nowhere = replace(HELD, holder="", components={"lines": 12.0})
     assert minimum_clock_lines(replace(STATS, minimum_clock=nowhere)) == [
         (
             "minimum clock: 2013-01-01 05:00:00.250; 12 s behind; a tuple that is not acked, in no"
@@ -71,7 +71,7 @@ def test_the_minimum_clock_names_who_holds_it_and_the_components_behind() -> Non
 
 
 def test_a_minimum_clock_between_two_reports_is_now() -> None:
-    fresh = replace(HELD, behind_secs=1.9, held_by="count[0]")
+    fresh = replace(HELD, behind_secs=1.9, holder="count[0]")
     assert minimum_clock_lines(replace(STATS, minimum_clock=fresh)) == [
         "minimum clock: 2013-01-01 05:00:00.250; nothing in flight is older than 3 s"
     ]

@@ -58,7 +58,8 @@ STATS = TopologyStats(
         number=1, under_way=True, reason="", uncounted=0, stage="drain", waiting_for=("count[0]",)
     ),
     minimum_clock=MinimumClockStats(
-        clock_ms=7000, behind_secs=1.5, place="queue", held_by="count[0]", components={"count": 1.5}
+        clock_ms=7000, behind_secs=1.5, location="queue", holder="count[0]",
+        components={"count": 1.5},
     ),
     containers=(1,), containers_expected=(1, 2),
     registered={1: RegisteredStats(host="here", pid=70, secs=1.5, version="0.2.0")},
@@ -99,7 +100,7 @@ JSON: dict[str, Any] = {
         "waiting_for": ["count[0]"], "step": "drain",
     },
     "minimum_clock": {
-        "clock_ms": 7000, "behind_secs": 1.5, "place": "queue", "held_by": "count[0]",
+        "clock_ms": 7000, "behind_secs": 1.5, "location": "queue", "holder": "count[0]",
         "components": {"count": 1.5},
     },
     "containers": [1], "containers_expected": [1, 2],

@@ -59,7 +59,11 @@ def everything() -> TopologySnapshot:
         waits_for_task=None, silent_secs=0.0, idle=(),
     )  # fmt: skip
     minimum_clock = MinimumClockStats(
-        clock_ms=7000, behind_secs=3.0, place="queue", held_by="count[0]", components={"count": 1.0}
+        clock_ms=7000,
+        behind_secs=3.0,
+        location="queue",
+        holder="count[0]",
+        components={"count": 1.0},
     )
     numbers = {
         "latency": ComponentLatencies(execute=latency, process=NOTHING, complete=latency),

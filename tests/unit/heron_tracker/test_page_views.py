@@ -154,16 +154,16 @@ def test_a_graph_without_numbers_or_with_a_cycle_is_drawn_all_the_same() -> None
 
 def test_a_topology_s_page_says_what_holds_its_minimum_clock() -> None:
     clock = MinimumClockStats(
-        clock_ms=7000, behind_secs=42.0, place="trees", held_by="count[0]", components={}
+        clock_ms=7000, behind_secs=42.0, location="trees", holder="count[0]", components={}
     )
     for each, text in (
         (clock, "42 s behind, count[0]"),
-        (replace(clock, held_by=""), "42 s behind, by no queue"),
+        (replace(clock, holder=""), "42 s behind, by no queue"),
         (replace(clock, behind_secs=1.0), "now"),
     ):
         at = snapshot(stats(minimum_clock=each))
         assert dict(topology_page(at, (), NOW).summary)["Minimum clock"] == text
-        assert runtime_state(at)["minimum_clock"]["held_by"] == each.held_by
+        assert runtime_state(at)["minimum_clock"]["holder"] == each.holder
     assert runtime_state(replace(at, stats=None))["minimum_clock"] is None
 
 

@@ -29,7 +29,7 @@ def test_a_root_waits_in_the_oldest_queue() -> None:
     report(made, 2, oldest_message_secs={COUNT: 4.0})
     found = clock_of(made)
     assert (found.clock_ms, found.behind_secs) == ((MORNING + 95.0) * 1000, 5.0)
-    assert (found.place, found.held_by) == ("trees", "count[0]")
+    assert (found.location, found.holder) == ("trees", "count[0]")
     assert found.components == {"lines": 5.0, "count": 4.0}
     made.now += 2.0
     assert clock_of(made).clock_ms == found.clock_ms
@@ -43,10 +43,10 @@ def test_a_root_in_no_queue_is_held_by_the_bolt_that_has_not_acked() -> None:
     report(made, 1, oldest_root_secs={LINES: 30.0})
     held = {COUNT: snapshot(1.0, executed=7, acked=4)}
     report(made, 2, held, oldest_message_secs={COUNT: 0.0})
-    assert clock_of(made).held_by == "count"
+    assert clock_of(made).holder == "count"
     settled = {COUNT: snapshot(2.0, executed=7, acked=7)}
     report(made, 2, settled, oldest_message_secs={COUNT: 0.0})
-    assert (clock_of(made).place, clock_of(made).held_by) == ("trees", "")
+    assert (clock_of(made).location, clock_of(made).holder) == ("trees", "")
 
 
 def test_without_acks_queues_and_links_are_the_clock() -> None:
@@ -54,10 +54,10 @@ def test_without_acks_queues_and_links_are_the_clock() -> None:
     report(made, 1, oldest_root_secs={LINES: 30.0}, oldest_link_secs={2: 3.0})
     report(made, 2, oldest_message_secs={COUNT: 1.0})
     found = clock_of(made)
-    assert (found.place, found.held_by, found.behind_secs) == ("links", "container 1", 3.0)
+    assert (found.location, found.holder, found.behind_secs) == ("links", "container 1", 3.0)
     assert found.components == {"count": 1.0}
     report(made, 1, oldest_root_secs={LINES: 0.0}, oldest_link_secs={2: 0.0})
-    assert (clock_of(made).place, clock_of(made).held_by) == ("queue", "count[0]")
+    assert (clock_of(made).location, clock_of(made).holder) == ("queue", "count[0]")
 
 
 def test_an_engine_without_ages_has_no_clock() -> None:
