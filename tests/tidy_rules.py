@@ -69,6 +69,8 @@ SLEEPING_TESTS: dict[str, str] = {
     "tests/process/topologies/lines_to_files.py": "a spout with a pace, so that it outlives it",
     "tests/process/topologies/remembering.py": "a spout with a pace, so that it outlives it",
     "tests/process/topologies/surviving.py": "a spout with a pace, so that it outlives what dies",
+    "tests/process/topologies/paced_hops.py": "a spout with a low rate is what the test is about",
+    "tests/process/topologies/held_tuple.py": "a bolt that holds a tuple, and a spout with a pace",
     "tests/process/aurora_stand_in/__main__.py": "a stand-in for Aurora, which polls its tasks",
     "tests/property/test_window_forms.py": "the tester patches time.sleep: no time passes",
     "tests/unit/heron_tester/tested_topologies.py": "the tester patches time.sleep: no time passes",

@@ -159,12 +159,12 @@ class TopologyMaster:
 
     def stats(self, component: str | None, now: float) -> TopologyStats:
         """All statistics, including instances of the given component."""
-        found = topology_stats(
+        statistics = topology_stats(
             self._life, self.counters, self.options, component, now, self._wall_clock_secs
         )
-        by_managers = [each.live_queries for each in found.stream_managers.values()]
+        by_managers = [each.live_queries for each in statistics.stream_managers.values()]
         return replace(
-            found,
+            statistics,
             live_queries=self._queries.counts.with_those_of(by_managers).by_name(),
             log_levels=self._levels.stats(now),
         )

@@ -57,9 +57,9 @@ def minimum_clock_stats(
         location=lowest.location.kind.value,
         holder=_holder(clock, lowest, packing, components, now),
         components={
-            name: max(0.0, now - found.at)
+            name: max(0.0, now - slowest.at)
             for name in components
-            if (found := clock.lowest(_locations(clock, packing.tasks_of[name]))) is not None
+            if (slowest := clock.lowest(_locations(clock, packing.tasks_of[name]))) is not None
         },
     )
 

@@ -45,7 +45,8 @@ def test_the_clock_stands_while_a_tuple_is_held_and_names_the_holder(
 
         running.until(goes_on, "the clock goes on")
     assert held.holder == "holding[0]"
-    assert held.location == ("trees" if mode == "ATLEAST_ONCE" else "queue")
+    # At least once its root and its message are about as old as each other.
+    assert held.location in (("trees", "queue") if mode == "ATLEAST_ONCE" else ("queue",))
     assert ("numbers" in held.components) == (mode == "ATLEAST_ONCE")
     assert "minimum clock: " in told
     assert " at holding[0]" in told
