@@ -13,7 +13,10 @@ HOT_PATH := $(BIN)/python native_attempt.py
 PACKAGES := heron_core heron_io heron_api heron_connectors heron_frontends heronpy_compat heron_instance stream_manager topology_master scheduler heron_spark heron_graph heron_tester heron_tracker heron_cli
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 # More of them than cores: half of the time a test waits for processes of its own.
-PYTEST := $(BIN)/python -m pytest --numprocesses 3 --durations 20 --durations-min 8
+PYTEST := $(BIN)/python -m pytest --durations 20 --durations-min 8 --numprocesses
+PROCESSES := 3
+# And one whose tests calculate in the pauses of the others (tests/by_server.py).
+PROCESSES_OF_ALL := 4
 CLUSTER_LONG := $(addprefix tests/cluster/,\
 	test_kafka_registry.py test_speculation.py test_spark_scheduler.py test_first_topologies.py)
 JVM_TESTS := $(shell command -v javac >/dev/null && echo tests/jvm)
@@ -22,7 +25,7 @@ ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run site sbom test test-site test-again test-beam test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-prometheus test-drill test-python test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
+.PHONY: help run site sbom test test-site test-again test-beam test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-prometheus test-drill test-python test-wheel test-extras lint lint-code check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -33,7 +36,7 @@ run: $(RUNNABLE) ## Count the words of Python's standard library, on real proces
 
 test: $(TESTED) ## The whole test suite, with the compiled hot path where it can be built
 	@$(HOT_PATH)
-	$(PYTEST)
+	$(PYTEST) $(PROCESSES_OF_ALL)
 
 test-again: $(TESTED) ## The tests that failed last, one after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none --override-ini $(ALL_FOLDERS) tests
@@ -42,15 +45,15 @@ test-again: $(TESTED) ## The tests that failed last, one after the other
 test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven brings (mvn); and test-jvm
 	@$(BIN)/python tests/cluster/jars.py
 	@$(if $(JVM_TESTS),,echo "without tests/jvm: javac is not installed")
-	$(PYTEST) --dist loadfile tests/cluster $(JVM_TESTS) $(CLUSTER_LONG:%=--ignore=%)
+	$(PYTEST) $(PROCESSES) --dist loadfile tests/cluster $(JVM_TESTS) $(CLUSTER_LONG:%=--ignore=%)
 
 test-cluster-long: $(TESTED) ## The longest of these: a schema registry, speculation, a lost scheduler, pages
 	@$(BIN)/python tests/cluster/jars.py
-	$(PYTEST) --dist loadfile $(CLUSTER_LONG)
+	$(PYTEST) $(PROCESSES) --dist loadfile $(CLUSTER_LONG)
 
 test-jvm: $(TESTED) ## Java spouts and bolts in real JVMs, with Storm's jars (mvn, javac)
 	@$(BIN)/python -m tests.jvm.needs
-	$(PYTEST) --dist loadfile tests/jvm
+	$(PYTEST) $(PROCESSES) --dist loadfile tests/jvm
 
 test-browser: $(TESTED) ## The pages of `heronpy ui` in headless Chromium, with trouble caused for real
 	@$(BIN)/python tests/browser/chromium.py
@@ -91,12 +94,15 @@ $(BEAM)/.installed: requirements.txt requirements-beam.txt pyproject.toml
 	$(BEAM)/bin/pip install --quiet --disable-pip-version-check --requirement requirements.txt --requirement requirements-beam.txt --editable . || { echo "Beam cannot be installed: the lines above name the package, and why" >&2; exit 1; }
 	@touch $@
 
-lint: $(TESTED) ## Format, lint, types, boundaries between packages, circles, sizes, names
+lint: lint-code ## Format, lint, types, boundaries between packages, circles, sizes, names
+	$(BIN)/python -m pytest -q tests/test_tidy.py
+
+# Without the tests of it, which `make test` has.
+lint-code: $(TESTED)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/test_tidy.py
 
 check: $(TESTED) ## What has to pass before a commit: lint and the fast tests (of Python's hot path), side by side
 	@$(MAKE) --no-print-directory --jobs 2 lint fast-tests
@@ -104,7 +110,7 @@ check: $(TESTED) ## What has to pass before a commit: lint and the fast tests (o
 fast-tests: export HERON_SIM_SEEDS ?= 0:12
 fast-tests: export HERONPY_NATIVE := 0
 fast-tests: $(TESTED)
-	$(PYTEST) -q tests/unit tests/property tests/sim tests/fuzz
+	$(PYTEST) $(PROCESSES) -q tests/unit tests/property tests/sim tests/fuzz
 
 test-python: $(TESTED) ## The fast tests on the newest Python that this machine has besides
 	@$(BIN)/python -m tests.pythons

@@ -4,6 +4,11 @@ one process, and the longest begin.
 A process runs the last test of a file only when it knows the next one, whose fixtures may be the
 same. So it gets its next file then, and not earlier: what waits behind a test of a minute could be
 done by another process meanwhile.
+
+Tests of two kinds run beside each other: those that wait half of their time for processes of their
+own, and those that calculate. If all processes of the tests had the first kind, the cores would
+have pauses; if all had the second, they would share the cores. So one process of the tests
+calculates, as long as there is something to calculate.
 """
 
 import re
@@ -19,17 +24,25 @@ SERVERS = {
     "tests/process": ("running_zookeeper",),
     "tests/cluster": ("west", "kafka", "standalone_cluster"),
 }
-"""Folder -> fixtures that take seconds to start, and are shared by a process's tests. What a file
+"""Folder -> fixtures that take seconds to make, and are shared by a process's tests. What a file
 asks for is read from it: `NAME: `, as all parameters have a type."""
+SHORT = {"tests/process": "runtime_cache"}
+"""Folder -> a fixture that takes a second to make, for all tests of a file. Where a file has none,
+and a test asks for no server, the test is a unit: so a file of a minute does not end behind all
+others."""
 FIRST = (
     "tests/spark/test_flights_on_spark.py",
     "tests/conformance/test_back_ends.py",
     "tests/process/test_recovery.py",
 )
-"""Files that begin, one for each process of `make test`: the first one leaves the classes of its
-JVM for Spark's JVMs of all later tests, and the others need none meanwhile."""
-LONG = ("spark", "conformance", "process", "chaos", "connectors", "native", "sim")
-"""Folders below tests, those with the longest tests first; all others come behind them."""
+"""Files that begin, one for each process of `make test` that waits: the first one leaves the
+classes of its JVM for Spark's JVMs of all later tests, and the others need none meanwhile."""
+WAITING = ("spark", "conformance", "connectors", "store", "process", "chaos", "cluster", "jvm",
+           "kubernetes", "drill")  # fmt: skip
+"""Folders below tests whose tests wait for processes and servers, those with the longest units
+first."""
+LONG = ("sim", "native")
+"""Of the other folders, those with the longest tests; all others come behind them."""
 UNSTARTED_MAX = 1
 """So many of its tests a process still has when it gets more."""
 
@@ -39,18 +52,41 @@ def rank(file: Path) -> int:
     below = file.relative_to(REPOSITORY)
     if below.as_posix() in FIRST:
         return FIRST.index(below.as_posix())
+    folders = WAITING + LONG
     folder = below.parts[1]
-    return len(FIRST) + (LONG.index(folder) if folder in LONG else len(LONG))
+    return len(FIRST) + (folders.index(folder) if folder in folders else len(folders))
 
 
 @cache
-def unit_of(file: str) -> str:
-    """The name of what one process runs, of a file below the repository."""
+def unit_of(test: str) -> str:
+    """The name of what one process runs, of a test's id or a file below the repository."""
+    file, _, name = test.partition("::")
     folder = file.rpartition("/")[0]
     for server in SERVERS.get(folder, ()):
-        if re.search(rf"\b{server}: ", (REPOSITORY / file).read_text("utf-8")):
+        if re.search(rf"\b{server}: ", _asks(file, name if folder in SHORT else "")):
             return f"{folder} with {server}"
-    return file
+    is_one = folder in SHORT and name and f"{SHORT[folder]}: " not in _text(file)
+    return test if is_one else file
+
+
+def _asks(file: str, name: str) -> str:
+    """Where a file, or one of its tests, says what it asks for."""
+    if not name:
+        return _text(file)
+    found = re.search(
+        rf"^def {name.partition('[')[0]}\((.*?)\) -> ", _text(file), re.MULTILINE | re.DOTALL
+    )
+    return found[1] if found else ""
+
+
+@cache
+def _text(file: str) -> str:
+    return (REPOSITORY / file).read_text("utf-8")
+
+
+def waits(unit: str) -> bool:
+    """Whether a unit's tests wait half of their time."""
+    return unit.startswith(tuple(f"tests/{each}{end}" for each in WAITING for end in "/ "))
 
 
 class ByServer(LoadScopeScheduling):  # type: ignore[misc]
@@ -61,7 +97,16 @@ class ByServer(LoadScopeScheduling):  # type: ignore[misc]
         super().__init__(config, log)
 
     def _split_scope(self, nodeid: str) -> str:
-        return unit_of(nodeid.partition("::")[0])
+        return unit_of(nodeid)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        """The first unit of the kind of which there is not enough."""
+        others = (work for each, work in self.assigned_work.items() if each is not node)
+        newest = [next(reversed(work), "") for work in others]
+        kind = sum(map(waits, newest)) < self.numnodes - 1
+        of_kind = (unit for unit in self.workqueue if waits(unit) == kind)
+        self.workqueue.move_to_end(next(of_kind, next(iter(self.workqueue))), last=False)
+        super()._assign_work_unit(node)
 
     def remove_node(self, node: Any) -> str | None:
         """The test in which a process died is done, and another process has the others: a test

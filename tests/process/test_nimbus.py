@@ -15,6 +15,11 @@ import pytest
 from tests.process.process_support import DEADLINE_SECS, GONE_SECS, Place, Running, until
 
 QUICKSTART = "from streamparse.bootstrap import quickstart; quickstart('my_words')"
+NEXT_WORD = "        word = next(self.words)\n"
+PACE = "        __import__('time').sleep(0.001)\n"
+"""The project's spout emits as fast as it can, and so takes the cores from the commands."""
+COMMAND_SECS = 120.0
+"""sparse itself waits a minute for an answer."""
 STATISTICS = """
 import sys
 from streamparse.cli.slot_usage import display_slot_usage
@@ -52,7 +57,7 @@ class Sparse:
             env=self.environment(),
             capture_output=True,
             text=True,
-            timeout=DEADLINE_SECS,
+            timeout=COMMAND_SECS,
             check=False,
         )
 
@@ -117,8 +122,13 @@ def sparse(place: Place) -> Iterator[Sparse]:
         timeout=DEADLINE_SECS,
         check=True,
     )
+    project = place.path / "my_words"
+    spout = project / "src" / "spouts" / "words.py"
+    text = spout.read_text()
+    assert text.count(NEXT_WORD) == 1
+    spout.write_text(text.replace(NEXT_WORD, PACE + NEXT_WORD))
     nimbus = place.start("nimbus", "--port", "0")
-    made = Sparse(place, place.path / "my_words", nimbus, port_of(nimbus))
+    made = Sparse(place, project, nimbus, port_of(nimbus))
     made.configure()
     yield made
     nimbus.signal()
