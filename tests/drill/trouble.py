@@ -79,8 +79,6 @@ class Trouble:
     also: frozenset[str] = frozenset()
     """Other kinds that the trouble may raise, before or behind its own; each other kind is a wrong
     name."""
-    is_fast: bool = False
-    """Whether `make test` runs the row, too."""
 
     @property
     def places(self) -> tuple[Place, ...]:

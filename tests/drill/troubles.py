@@ -52,7 +52,7 @@ def nothing(drilled: DrilledTopology) -> None:
 TROUBLES = (
     Trouble(
         name="slow-sink", topology="Slow", kind="bottleneck", component="sink", cause="",
-        remedy="would do", alert="HeronComponentTooSlow", is_fast=True,
+        remedy="would do", alert="HeronComponentTooSlow",
     ),
     Trouble(
         name="hot-key", topology="Hot", kind="skewed", component="sink", cause="",
@@ -61,7 +61,7 @@ TROUBLES = (
     ),
     Trouble(
         name="raising", topology="Raising", kind="failing", component="sink", cause="ValueError",
-        remedy="the last error is ValueError: no account", alert="HeronTuplesFail", is_fast=True,
+        remedy="the last error is ValueError: no account", alert="HeronTuplesFail",
     ),
     Trouble(
         name="never-acks", topology="Holding", kind="unsettled", component="sink",
@@ -78,7 +78,7 @@ TROUBLES = (
     Trouble(
         name="crash-loop", topology="Dying", kind="crashed", component="sink", cause="",
         remedy="it was restarted", alert="HeronProcessCrashed", gone_secs=None,
-        why="a crash is named for five minutes: what ended it may come again", is_fast=True,
+        why="a crash is named for five minutes: what ended it may come again",
     ),
     Trouble(
         name="leak", topology="Leaking", kind="memory", component="sink", cause="",
@@ -154,7 +154,7 @@ TROUBLES = (
     Trouble(
         name="lost-deliveries", topology="Untracked", kind="lost", cause="at most once",
         remedy="topology.reliability.mode", alert="HeronDeliveriesLost", gone_secs=None,
-        why="what is lost stays lost", is_fast=True, also=frozenset({"crashed"}),
+        why="what is lost stays lost", also=frozenset({"crashed"}),
     ),
     Trouble(
         name="dropped", topology="Dropping", kind="lost", cause="queues full",
