@@ -43,18 +43,24 @@ WAITING = ("spark", "conformance", "connectors", "store", "process", "chaos", "c
 first."""
 LONG = ("sim", "native")
 """Of the other folders, those with the longest tests; all others come behind them."""
+LONGEST = tuple(f"test_{each}.py" for each in (
+    "connectors_conform", "store_conformance", "aurora", "exact_counts", "live_queries", "tutorial",
+    "trident", "nimbus", "many_instances", "cluster", "attempt",
+))  # fmt: skip
+"""Files that begin their folders."""
 UNSTARTED_MAX = 1
 """So many of its tests a process still has when it gets more."""
 
 
-def rank(file: Path) -> int:
+def rank(file: Path) -> tuple[int, bool]:
     """Where the tests of a file stand."""
     below = file.relative_to(REPOSITORY)
     if below.as_posix() in FIRST:
-        return FIRST.index(below.as_posix())
+        return FIRST.index(below.as_posix()), False
     folders = WAITING + LONG
     folder = below.parts[1]
-    return len(FIRST) + (folders.index(folder) if folder in folders else len(folders))
+    place = folders.index(folder) if folder in folders else len(folders)
+    return len(FIRST) + place, file.name not in LONGEST
 
 
 @cache

@@ -5,7 +5,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.by_server import FIRST, REPOSITORY, SERVERS, SHORT, WAITING, rank, unit_of, waits
+from tests.by_server import (
+    FIRST,
+    LONGEST,
+    REPOSITORY,
+    SERVERS,
+    SHORT,
+    WAITING,
+    rank,
+    unit_of,
+    waits,
+)
 
 
 def test_files_that_ask_for_a_server_are_one_unit_and_any_other_is_its_own() -> None:
@@ -68,6 +78,11 @@ def test_what_takes_longest_begins() -> None:
     assert every == sorted(every)
     assert every[-1] < ranks[0]
     assert all((REPOSITORY / each).exists() for each in FIRST)
+    longest = [rank(each) for name in LONGEST for each in (REPOSITORY / "tests").rglob(name)]
+    assert len(longest) >= len(LONGEST)
+    assert rank(REPOSITORY / "tests/process/test_limits.py") > max(
+        rank(REPOSITORY / "tests/process" / name) for name in LONGEST
+    )
 
 
 KINDS = """
