@@ -9,7 +9,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -27,6 +26,7 @@ from heron_io.master_client import MasterClient
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from tests.leftovers import leftovers
+from tests.process.prepared_commands import Used, start_command
 
 Found = TypeVar("Found")
 
@@ -70,7 +70,7 @@ def _pause_after_look(before: float) -> float:
 def _cpu_secs() -> float:
     """Of this thread, and of the commands that have ended."""
     commands = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.thread_time() + commands.ru_utime + commands.ru_stime
+    return time.thread_time() + commands.ru_utime + commands.ru_stime + Used.secs
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +107,8 @@ class Running:
         self._out = place.path / f"out-{number}.txt"
         self._err = place.path / f"err-{number}.txt"
         with self._out.open("wb") as out, self._err.open("wb") as err:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "heron_cli", *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                cwd=place.path,
-                env=place.environment,
-                # A session of its own: its processes are found by it, whatever their titles.
-                start_new_session=True,
-            )
+            # A session of its own: its processes are found by it, whatever their titles.
+            self.process = start_command(arguments, place.path, place.environment, out, err)
         leftovers().add(session=self.pid)
 
     @property

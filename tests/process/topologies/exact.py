@@ -20,7 +20,7 @@ from heronpy_compat.windows import Count as CountOf
 from heronpy_compat.windows import KeyedWindowBolt, Tumbling
 
 KEYS = 97
-NUMBERS_SECS, LINE_SECS = 0.04, 0.01
+NUMBERS_SECS, LINE_SECS = 0.08, 0.01
 """For ten numbers, and for a line: the cores are for what is killed and comes back."""
 TASKS = int(os.environ.get("COUNTERS", "2"))
 
