@@ -21,7 +21,6 @@ facts = {
     "temporary": tempfile.gettempdir(), "environment": dict(os.environ),
     "handlers": {each.name: repr(signal.getsignal(each)) for each in handlers},
     "input": os.readlink("/proc/self/fd/0"), "is_buffered": sys.stdout.line_buffering,
-    "ours": sorted(each for each in sys.modules if each.startswith("heron_")),
     "descriptors": sorted(re.sub(r"-\\d+.txt|:.*", "", os.readlink(f"{of_command}/{each}"))
                           for each in os.listdir(of_command)),
 }
@@ -48,8 +47,7 @@ def ended(place: Place, *arguments: object) -> Running:
 def test_a_topology_s_file_sees_the_same(
     place: Place, signals: list[signal.Signals], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Folder, path, arguments, environment, signals, descriptors, and the modules of heronpy that
-    are there by then."""
+    """Folder, path, arguments, environment, signals and descriptors."""
     monkeypatch.setattr("tests.process.prepared_commands._begun", set())
     file = place.path / "seen.py"
     file.write_text(SEEN)
