@@ -16,8 +16,12 @@ from tests.process.process_support import DEADLINE_SECS, GONE_SECS, Place, Runni
 
 QUICKSTART = "from streamparse.bootstrap import quickstart; quickstart('my_words')"
 NEXT_WORD = "        word = next(self.words)\n"
-PACE = "        __import__('time').sleep(0.001)\n"
-"""The project's spout emits as fast as it can, and so takes the cores from the commands."""
+PACE = """\
+        self.sent = getattr(self, "sent", 0) + 1
+        __import__("time").sleep(0.2 if self.sent % 200 == 0 else 0.0)
+"""
+"""The project's spout emits as fast as it can, and so takes the cores from the commands: here 200
+words at once, and a pause."""
 COMMAND_SECS = 120.0
 """sparse itself waits a minute for an answer."""
 STATISTICS = """
