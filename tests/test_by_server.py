@@ -118,7 +118,7 @@ def test_one_process_calculates_while_the_others_wait(tmp_path: Path) -> None:
         command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
     assert "24 passed" in ended.stdout, ended.stdout
-    first = {}
+    first: dict[str, str] = {}
     for worker, kind in map(str.split, log.read_text().splitlines()):
         first.setdefault(worker, kind)
     assert sorted(first.values()) == ["process", "unit"]

@@ -1,8 +1,7 @@
-"""Commands of heronpy by a Python that is there already: see tests/process/prepared_python.py.
+"""Commands of heronpy, forked by the prepared Python of tests/process/prepared_python.py.
 
-Where imports would see other variables of the environment, and for the first call of each command
-in a process of the tests, Python is started anew: so each command shows that it imports all that
-it needs.
+A new Python is started where imports would see other variables of the environment, and for the
+first call of each command in a process of the tests: this call fails if an import is missing.
 """
 
 import atexit
@@ -22,14 +21,14 @@ from tests.process import prepared_python
 from tests.process.prepared_python import ENDED, SIGNALS
 
 SEEN_BY_IMPORTS = ("PYTHON", "HERONPY_", "LD_", "LC_", "LANG", "TZ", "MALLOC", "ASAN_", "UBSAN_")
-"""Beginnings of the variables that a Python reads at its start, or heronpy at an import."""
+"""Beginnings of the variables read by Python at its start, or by heronpy at an import."""
 READ_BY_COMMANDS = {"HERONPY_HOME", "HERONPY_INSECURE", "HERONPY_ZOOKEEPER"}
-"""Of these variables, those that commands read when they run."""
+"""Of these variables, the ones read by a running command."""
 KILLED = -signal.SIGKILL
 
 
 class Process(Protocol):
-    """What tests use of a command's process."""
+    """The part of a command's process for tests."""
 
     @property
     def pid(self) -> int: ...
@@ -40,25 +39,27 @@ class Process(Protocol):
 
 
 class Used:
-    """Seconds of a core that ended commands have used, which are no children of the tests."""
+    """Seconds of a core, used by ended commands: they are not children of the tests."""
 
     secs = 0.0
 
 
 class Forked:
-    """A command that the prepared Python has forked."""
+    """A command, forked by the prepared Python."""
 
     def __init__(self, pid: int, end: int) -> None:
         self.pid = pid
-        self._end = end
+        self._end, self._watch = end, select.poll()
+        self._watch.register(end, select.POLLIN)
+        self._turn = threading.Lock()
         self._code: int | None = None
 
     def poll(self) -> int | None:
-        """Its exit code; None while it runs."""
+        """Exit code; None until the end."""
         return self._ended_within(0.0)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit code; TimeoutExpired after so many seconds."""
+        """Exit code; TimeoutExpired after so many seconds."""
         code = self._ended_within(timeout)
         if code is None:
             raise subprocess.TimeoutExpired(f"heronpy (pid {self.pid})", timeout or 0.0)
@@ -69,29 +70,35 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def send_signal(self, sig: int) -> None:
-        """Nothing if it has ended."""
+        """Without effect after the end."""
         if self.poll() is None:
             os.kill(self.pid, sig)
 
     def _ended_within(self, secs: float | None) -> int | None:
-        if self._code is None and select.select([self._end], [], [], secs)[0]:
-            told = os.read(self._end, ENDED.size)
-            os.close(self._end)
-            # Without a word the prepared Python was killed, and its commands with it.
-            self._code, secs_used = ENDED.unpack(told) if told else (KILLED, 0.0)
-            Used.secs += secs_used
+        if self._code is None and self._watch.poll(None if secs is None else secs * 1000):
+            with self._turn:  # of threads with the same end in view
+                self._read_end()
         return self._code
+
+    def _read_end(self) -> None:
+        if self._code is not None:
+            return
+        told = os.read(self._end, ENDED.size)
+        os.close(self._end)
+        # Without a word the prepared Python was killed, and its commands with it.
+        self._code, secs_used = ENDED.unpack(told) if told else (KILLED, 0.0)
+        Used.secs += secs_used
 
 
 class Prepared:
-    """The Python that forks."""
+    """The process of the prepared Python."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, prepared_python.__file__],
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
                 start_new_session=True,
             )
@@ -122,21 +129,21 @@ class Prepared:
         return Forked(pid, end)
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         self._socket.close()
         self._process.wait()
 
 
 @cache
 def prepared() -> Prepared:
-    """That of this process."""
+    """The prepared Python of this process."""
     made = Prepared()
     atexit.register(made.close)
     return made
 
 
 _begun: set[str] = set()
-"""Commands that have had a Python of their own."""
+"""Commands with a Python of their own so far."""
 
 
 def start_command(
@@ -163,7 +170,7 @@ def start_command(
 
 
 def _is_seen_the_same(environment: dict[str, str]) -> bool:
-    """Whether an import would see no other variables than those of the prepared Python."""
+    """Whether an import would see the variables of the prepared Python."""
     ours = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     return _seen(environment) == _seen(ours)
 

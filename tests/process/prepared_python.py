@@ -1,16 +1,16 @@
-"""A Python interpreter that has imported what a run of heronpy imports, and forks into commands.
+"""A Python interpreter with the imports of a run of heronpy, which forks into commands.
 
-A command takes 0.15 to 0.3 s of a core for its imports, most of what it takes in all. Here they are
-done once, for all commands of a process of the tests. A topology's file, and what only one process
-of a topology imports, is imported later, by the command.
+Imports take 0.15 to 0.3 s of a core in each command, and most of a command's CPU. Here they are
+done once, for all commands of a process of the tests. A command imports later: the file of a
+topology, and the modules of a single process of a topology.
 
     the tests                          here
     request, three descriptors  -->    fork; the child becomes `python -m heron_cli ...`
     process id                  <--
     status, CPU seconds         <--    once the child has ended, through its own pipe
 
-It ends with the tests: at the end of the socket. tests/process/prepared_commands.py is the other
-end. This file imports nothing that a user's module could hide, and is no module of a package.
+The process ends with the tests: at the end of the socket. tests/process/prepared_commands.py is the
+other end. This file is a script, and not a module of a package: a command sees no module of tests.
 """
 
 import gc
@@ -36,8 +36,7 @@ SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 
 
 def import_what_a_run_imports() -> None:
-    """By their names, found by another process: so the modules are there, and nothing else that an
-    import leaves behind in the order of a run."""
+    """By their names, found by another process."""
     reading, writing = os.pipe()
     if os.fork() == 0:
         os.dup2(writing, 1)
@@ -51,25 +50,26 @@ def import_what_a_run_imports() -> None:
 
 
 class Commands:
-    """Those that run, and the socket of the tests."""
+    """Running commands, and the socket of the tests."""
 
     def __init__(self, tests: socket.socket) -> None:
         self._tests = tests
         self._running: dict[int, tuple[int, int]] = {}
-        """Descriptor of a process -> its id, and the pipe for its end."""
+        """Descriptor of a process -> process id, and the pipe for the end."""
 
     def serve(self) -> dict[str, object] | None:
         """In a child: its request. Here: None, at the end of the tests."""
         while True:
-            ready, _, _ = select.select([self._tests, *self._running], [], [])
-            for process in set(ready) - {self._tests}:
+            tests = self._tests.fileno()
+            ready, _, _ = select.select([tests, *self._running], [], [])
+            for process in set(ready) - {tests}:
                 self._ended(process)
-            if self._tests not in ready:
+            if tests not in ready:
                 continue
             data, descriptors, _, _ = socket.recv_fds(self._tests, REQUEST_BYTES, DESCRIPTORS)
             if not data:
                 return None
-            request = json.loads(data)
+            request: dict[str, object] = json.loads(data)
             if self._forked(descriptors):
                 become(request, descriptors)
                 return request
@@ -97,7 +97,7 @@ class Commands:
         try:
             os.write(pipe, ENDED.pack(code, usage.ru_utime + usage.ru_stime))
         except BrokenPipeError:
-            pass  # the test does not wait for it any more
+            pass  # the test has gone on
         os.close(pipe)
         os.close(process)
 

@@ -15,12 +15,13 @@ SEEN = """
 import json, os, re, signal, sys, tempfile
 of_command = f"/proc/{os.getppid()}/fd"
 def of_file(number):
-    # Without what differs from run to run, and without a module that is just being read.
+    # Without what differs from run to run, and without files and folders of a current import.
     try:
         name = os.readlink(f"{of_command}/{number}")
     except OSError:
         return ""
-    return "" if ".py" in name else re.sub(r"-\\d+.txt|:.*", "", name)
+    kinds = ("/dev", "pipe", "socket", "anon_inode", os.path.dirname(os.environ["TEST_RESULTS"]))
+    return re.sub(r"-\\d+.txt|:.*", "", name) if name.startswith(kinds) else ""
 handlers = (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGCHLD)
 facts = {
     "folder": os.getcwd(), "path": sys.path, "arguments": sys.argv[1:],
