@@ -1,5 +1,6 @@
 """`heronpy drpc`: the server that topologies answer requests through."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from heron_cli.options.serving import host_option, port_option, serve_function
 from heron_connectors.requests.options import Addresses, RequestServerOptions
 from heron_connectors.requests.table import RequestCounts, RequestLimits
 from heron_core.exit_codes import INCOMPLETE
+from heron_io.logs import log_text_to
 
 Serve = Callable[[RequestServerOptions, Callable[[Addresses], None]], RequestCounts]
 _OPTIONS, _LIMITS = RequestServerOptions(), RequestLimits()
@@ -112,6 +114,7 @@ def drpc_command(**given: Any) -> None:
     A topology finds its servers by `drpc.servers` and `drpc.invocations.port`. Exit code 3: calls
     were under way when the server ended; each got an error.
     """
+    log_text_to(logging.StreamHandler(), logging.WARNING)
     options = _Given(**given).options()
     is_secure = options.certificate is not None
     serve: Serve = serve_function("heron_connectors.requests.server", "drpc")

@@ -1,7 +1,9 @@
 """Connections that speak Thrift in frames, as Storm's clients do."""
 
 import asyncio
+import logging
 import ssl
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
@@ -27,7 +29,13 @@ from heron_core.thrift.calls import (
     refusal,
     reply,
 )
-from heron_core.thrift.foreign_clients import SASL_START, foreign_answer
+from heron_core.thrift.foreign_clients import (
+    SASL_START,
+    ForeignClient,
+    foreign_client,
+    foreign_frame,
+    oversized,
+)
 from heron_core.thrift.structs import MalformedMessage
 
 CONNECTIONS_MAX = 4096
@@ -40,10 +48,19 @@ FRAME_SECS = 30.0
 UNKNOWN_PEER_BYTES_MAX = 64 * 1024
 """Of a frame on a connection that has to say a token first."""
 
+LOG_SECS = 60.0
+"""Refused connections are counted each, and those of one host logged once in this time: a client
+of the wrong kind connects again and again."""
+HOSTS_MAX = 1000
+"""Hosts whose last line is remembered."""
+SERVER = "DRPC"
+"""Name of the server in its refusals."""
 HTTP_PORT = "the port of --http-port of `heronpy drpc`"
 VERSION_BYTE = b"\x80"
 """The first byte of a message in Thrift's binary protocol."""
 NO_TOKEN = f"first call {AUTHENTICATE} with this server's token"
+
+log = logging.getLogger("drpc")
 
 
 class ThriftCounts(Struct):
@@ -81,6 +98,8 @@ class ThriftListener:
         self.frame_bytes_max = text_bytes_max * FRAMES_OF_TEXT
         self.counts = counts
         self.connections: set[ThriftConnection] = set()
+        self._logged_at: dict[str, float] = {}
+        """Host -> time of its last line."""
         self._server: asyncio.Server | None = None
         self._is_empty: asyncio.Future[None] | None = None
         """When all connections have ended, once it is closed."""
@@ -104,6 +123,17 @@ class ThriftListener:
             await asyncio.wait([self._is_empty], timeout=SHUTDOWN_SECS)
         for connection in list(self.connections):
             connection.abort()
+
+    def refused(self, foreign: ForeignClient, host: str, port: int) -> None:
+        """A connection is closed for its bytes: counted, and logged once a minute for a host."""
+        self.counts.malformed += 1
+        now = time.monotonic()
+        if now - self._logged_at.get(host, float("-inf")) < LOG_SECS:
+            return
+        if len(self._logged_at) >= HOSTS_MAX:
+            self._logged_at.clear()
+        self._logged_at[host] = now
+        log.warning("%s", foreign.line(SERVER, f"{host}:{port}"))
 
     def ended(self, connection: "ThriftConnection") -> None:
         """A connection is gone."""
@@ -162,17 +192,27 @@ class ThriftConnection(asyncio.Protocol):
             self._take(frame)
         if self._received and self._is_open():
             loop = asyncio.get_running_loop()
-            self._deadline = loop.call_later(FRAME_SECS, self._malformed)
+            self._deadline = loop.call_later(FRAME_SECS, self._stopped)
 
     def _stop_watch(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _malformed(self) -> None:
-        self._listener.counts.malformed += 1
+    def _stopped(self) -> None:
+        remedy = f"waits for the rest of a frame for {FRAME_SECS:g} s"
+        self._refuse_client(ForeignClient("a client that stopped in a frame", remedy=remedy))
+
+    def _refuse_client(self, foreign: ForeignClient) -> None:
+        """Answer in the client's own form, and close."""
+        host, port = (self._transport.get_extra_info("peername") or ("an unknown host", 0))[:2]
+        self._listener.refused(foreign, host, port)
         self._received.clear()
-        self._transport.abort()
+        if not foreign.answer:
+            self._transport.abort()
+            return
+        self._transport.write(foreign.answer)
+        self._transport.close()
 
     def _next_frame(self) -> bytes | None:
         if len(self._received) < LENGTH_BYTES or not self._is_open():
@@ -183,7 +223,8 @@ class ThriftConnection(asyncio.Protocol):
         is_known = self._gate.is_passed
         most = self._listener.frame_bytes_max if is_known else UNKNOWN_PEER_BYTES_MAX
         if not 0 < size <= most:
-            self._malformed()
+            limit = "--bytes of `heronpy drpc`" if is_known else f"before {AUTHENTICATE}"
+            self._refuse_client(oversized(size, most, limit))
             return None
         end = LENGTH_BYTES + size
         if len(self._received) < end:
@@ -196,20 +237,17 @@ class ThriftConnection(asyncio.Protocol):
         """Whether the client speaks another protocol: it gets an answer in this protocol. A frame
         of 16 MiB begins like SASL, and has Thrift's version behind its length."""
         first, fifth = bytes(self._received[:LENGTH_BYTES]), self._received[LENGTH_BYTES:][:1]
-        foreign = foreign_answer(first, "DRPC", HTTP_PORT)
+        foreign = foreign_client(first, SERVER, HTTP_PORT)
         if foreign is None or (first == SASL_START and fifth in (b"", VERSION_BYTE)):
             return False
-        self._listener.counts.malformed += 1
-        self._received.clear()
-        self._transport.write(foreign[1])
-        self._transport.close()
+        self._refuse_client(foreign)
         return True
 
     def _take(self, frame: bytes) -> None:
         try:
             call = parse_call(frame)
         except MalformedMessage:
-            self._malformed()
+            self._refuse_client(foreign_frame(frame, SERVER))
             return
         try:
             self._call(call)

@@ -18,7 +18,12 @@ from heron_core.thrift.calls import (
     framed,
     parse_call,
 )
-from heron_core.thrift.foreign_clients import foreign_answer
+from heron_core.thrift.foreign_clients import (
+    ForeignClient,
+    foreign_client,
+    foreign_frame,
+    oversized,
+)
 from heron_io.listening import listen_on
 from heron_io.peer_user import peer_users
 from heron_io.state_store.opening import open_store
@@ -43,6 +48,8 @@ FRAME_SECS = 60.0
 LEAVE_SECS = 2.0
 """Time for a rejected client to read the reason."""
 ROOT = 0
+SERVER = "Nimbus"
+"""Name of the server in its refusals."""
 LOOPBACK = "127.0.0.1"
 """Nimbus listens on loopback alone."""
 
@@ -162,27 +169,28 @@ class NimbusServer:
         """Whether a call was answered and the next one may come."""
         first = _received(client, LENGTH_BYTES, time.monotonic() + IDLE_SECS)
         (size,) = struct.unpack("!I", first)
-        if (
-            foreign := foreign_answer(first, "Nimbus", "`heronpy ui`")
-        ) is not None or size > FRAME_BYTES_MAX:
-            what, answer = foreign or (f"a frame of {size:,} bytes", b"")
-            log.warning("%s is refused: Nimbus takes framed Thrift, in binary form", what)
-            _leave(client, answer)
+        foreign = foreign_client(first, SERVER, "`heronpy ui`")
+        if foreign is None and size > FRAME_BYTES_MAX:
+            foreign = oversized(size, FRAME_BYTES_MAX, "a limit of this server")
+        if foreign is not None:
+            _refuse(client, foreign)
             return False
-        call = self._call(_received(client, size, time.monotonic() + FRAME_SECS))
-        if call is None:
+        frame = _received(client, size, time.monotonic() + FRAME_SECS)
+        try:
+            call = parse_call(frame)
+        except TopologyError:
+            _refuse(client, foreign_frame(frame, SERVER))
             return False
         answer = self._answer(call, asked_by)
         client.settimeout(FRAME_SECS)
         client.sendall(framed(answer))
         return True
 
-    def _call(self, frame: bytes) -> ThriftCall | None:
-        try:
-            return parse_call(frame)
-        except TopologyError as error:
-            log.warning("a client is refused: %s", error)
-            return None
+
+def _refuse(client: socket.socket, foreign: ForeignClient) -> None:
+    host, port = client.getpeername()[:2]
+    log.warning("%s", foreign.line(SERVER, f"{host}:{port}"))
+    _leave(client, foreign.answer)
 
 
 def _leave(client: socket.socket, answer: bytes) -> None:

@@ -6,6 +6,7 @@ import socket
 import struct
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from io import StringIO
 from typing import Any
 
@@ -300,7 +301,7 @@ def test_the_end_of_the_server_answers_all_calls(server: ServerInThread, submit:
         struct.pack(">i", -1),
         b"\x16\x03\x01\x02hello of TLS",
         struct.pack(">i", 2**31 - 1),
-        struct.pack(">i", 4) + b"junk",
+        struct.pack(">i", 4) + b"j\0nk",
         framed(reply(ThriftCall("execute", 1, b""), METHODS["execute"], "x")),
     ],
 )
@@ -324,7 +325,12 @@ def test_bytes_of_another_protocol_end_their_connection_alone(
     [
         (b"GET / HTTP/1.1\r\n\r\n", b"this port is the Thrift interface of DRPC; the port of"),
         (b"\x01\0\0\0\x05PLAIN", b"DRPC takes no SASL: set storm.thrift.transport to"),
-        (b"\x80\x01\0\x01\0\0\0\x07execute", b"DRPC takes framed messages (TFramedTransport)"),
+        (b"\x80\x01\0\x01\0\0\0\x07execute", b"DRPC takes Thrift's binary protocol"),
+        (b"\0\0\0\x07execute\1\0\0\0\1\0", b"(TBinaryProtocol) in frames (TFramedTransport)"),
+        (b"\x82!\0\x07execute\0", b"\x82a\0\0\x18RDRPC takes Thrift's binary protocol"),
+        (framed(b"\x82!\0\x07execute\0"), b"\x82a\0\0\x18RDRPC takes Thrift's binary protocol"),
+        (b'[1,"execute",1,0,{}]', b"""[1,"",3,0,{"1":{"str":"DRPC takes Thrift's binary"""),
+        (framed(b'[1,"execute",1,0,{}]'), b"""[1,"",3,0,{"1":{"str":"DRPC takes Thrift's"""),
     ],
 )
 def test_clients_of_another_protocol_hear_why(
@@ -335,6 +341,26 @@ def test_clients_of_another_protocol_hear_why(
         with socket.create_connection(address, SECS) as client:
             client.sendall(data)
             assert answer in client.makefile("rb").read()
+
+
+def test_the_log_names_a_refused_client_once_in_a_while(
+    server: ServerInThread, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All are counted: a client of the wrong kind connects again and again."""
+    for _ in range(3):
+        with socket.create_connection(server.addresses.callers, SECS) as client:
+            own = client.getsockname()[1]
+            client.sendall(b"\x16\x03\x01\x02")
+            with suppress(ConnectionResetError):
+                client.recv(1)
+    series = 'heron_drpc_peers_refused_total{port="callers",why="malformed"}'
+    until(lambda: server.metrics()[series] == 3, "all are counted")
+    (line,) = (record.getMessage() for record in caplog.records if record.name == "drpc")
+    assert line.startswith("a client with TLS at 127.0.0.1:")
+    assert line.endswith(
+        "DRPC takes Thrift's binary protocol (TBinaryProtocol) in frames (TFramedTransport)"
+    )
+    assert f":{own} " not in line  # the first client's
 
 
 def test_half_a_frame_is_not_waited_for(

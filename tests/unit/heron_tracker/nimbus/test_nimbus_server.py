@@ -3,6 +3,7 @@
 import grp
 import os
 import pwd
+import re
 import socket
 import struct
 from collections.abc import Iterator
@@ -10,9 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from thriftpy2.protocol import TApacheJSONProtocolFactory, TCompactProtocolFactory
 from thriftpy2.protocol.binary import TBinaryProtocol
+from thriftpy2.rpc import make_client
 from thriftpy2.thrift import TApplicationException
-from thriftpy2.transport import TMemoryBuffer
+from thriftpy2.transport import (
+    TBufferedTransportFactory,
+    TFramedTransportFactory,
+    TMemoryBuffer,
+)
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.records import replace
@@ -298,7 +305,8 @@ def answered(port: int, data: bytes) -> bytes:
     [
         (b"GET / HTTP/1.1\r\n\r\n", b"`heronpy ui` serves HTTP"),
         (b"\x01\0\0\0\x08GSSAPI__", b"Nimbus takes no SASL"),
-        (b"\x80\x01\0\x01\0\0\0\x0dgetNimbusConf\0\0\0\1\0", b"takes framed messages"),
+        (b"\x80\x01\0\x01\0\0\0\x0dgetNimbusConf\0\0\0\1\0", b"Nimbus takes Thrift's binary"),
+        (b"\0\0\0\x0dgetNimbusConf\1\0\0\0\1\0", b"Nimbus takes Thrift's binary"),
         (b"\x7f\xff\xff\xff", b""),
         (struct.pack("!i", 3) + b"abc", b""),
         (b"", b""),
@@ -314,6 +322,28 @@ def test_a_client_of_another_kind_is_left(
         socket.create_connection(("127.0.0.1", nimbus.port)).close()
     with nimbus.client() as client:
         assert client.getLeader().isLeader
+
+
+FACTORIES = {"compact": TCompactProtocolFactory, "json": TApacheJSONProtocolFactory}
+TRANSPORTS = {"framed": TFramedTransportFactory, "plain": TBufferedTransportFactory}
+
+
+@pytest.mark.parametrize("protocol", FACTORIES)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_client_of_another_protocol_of_thrift_gets_the_sentence_in_its_own_form(
+    nimbus: RunningNimbus, caplog: pytest.LogCaptureFixture, protocol: str, transport: str
+) -> None:
+    """The sentence names the remedy; the log names the client's address besides."""
+    client = make_client(
+        installed.Nimbus, "127.0.0.1", nimbus.port, timeout=20_000,
+        proto_factory=FACTORIES[protocol](), trans_factory=TRANSPORTS[transport](),
+    )  # fmt: skip
+    with pytest.raises(TApplicationException, match=r"\(TBinaryProtocol\) in frames \(TFramed"):
+        client.getClusterInfo()
+    client.close()
+    (line,) = (record.getMessage() for record in caplog.records)
+    named = "TCompactProtocol" if protocol == "compact" else "TJSONProtocol"
+    assert re.fullmatch(rf"a Thrift client with {named} at 127\.0\.0\.1:\d+ is refused: .*", line)
 
 
 def test_an_address_of_others_is_refused() -> None:
