@@ -24,6 +24,7 @@ from heron_engine.scheduler.registration import is_lost
 from heron_io.master_client import MasterClient
 from heron_io.state_store.protocol import StateStore
 from heron_tracker.model.ended import EndedTopologies
+from heron_tracker.model.query_clients import QueryClients
 from heron_tracker.model.snapshot import Nodes, TopologySnapshot, ended_snapshot, snapshot_of
 
 
@@ -51,6 +52,7 @@ class TrackerReader:
         self._calendar = calendar
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._connections: dict[str, Connection] = {}
+        self._query_clients = QueryClients(store, self._context)
         self._ended = EndedTopologies(store, calendar)
         self._lock = threading.Lock()
 
@@ -97,9 +99,10 @@ class TrackerReader:
     def query(
         self, name: str, command: str, arguments: dict[str, Any], wait_secs: float
     ) -> dict[str, Any]:
-        """Like `ask`, for slow commands: on a separate connection, so that other queries do not
-        wait."""
-        with MasterClient(self._store, name, self._context) as client:
+        """Like `ask`, for slow commands: on a connection of its own meanwhile, so that other
+        queries do not wait."""
+        master = (self._get(master_path(name)), self._get(keys_path(name)))
+        with self._query_clients.borrowed(name, master) as client:
             return client.ask(command, arguments, wait_secs)
 
     def _get(self, path: str) -> Any:
@@ -130,6 +133,7 @@ class TrackerReader:
             known = self._connections.pop(name, None)
         if known is not None:
             _close(known)
+        self._query_clients.forget(name)
 
     def close(self) -> None:
         """Close the sockets; no query may be in progress."""
