@@ -20,7 +20,7 @@ from heron_tracker.envelope import NO_QUESTIONS, BadRequest, Unavailable, encode
 from heron_tracker.heron_api.routes import enveloped
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.requesters import client_of
-from heron_tracker.rights import check_may_operate
+from heron_tracker.rights import RIGHTS
 from heron_tracker.service import Service
 
 Name = Annotated[str, Path(max_length=1000)]
@@ -40,7 +40,7 @@ def change(
     service: Service, request: Request, snapshot: TopologySnapshot, arguments: Mapping[str, Any]
 ) -> str:
     """Change one level; the change in words. HeronError for a wrong argument."""
-    check_may_operate(snapshot)
+    RIGHTS.check_may_operate(snapshot)
     if service.ask_master is None:
         raise Unavailable(NO_QUESTIONS.format(name=snapshot.name))
     requester = to_json(client_of(request, Way.REST))

@@ -5,6 +5,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from heron_core.errors import HeronError
@@ -32,39 +33,56 @@ def access_of(snapshot: TopologySnapshot) -> TopologyAccess:
     return TopologyAccess.of(config, str(snapshot.execution.get("user") or ""))
 
 
-def is_visible(snapshot: TopologySnapshot) -> bool:
-    """Whether the visitor may see a topology; the service's own work sees all."""
-    visitor = VISITOR.get()
-    return visitor is None or access_of(snapshot).may_read(visitor)
+@dataclass(frozen=True, slots=True)
+class TopologyRights:
+    """The checks of a service's visitors against the rights on a topology."""
+
+    refused: Callable[[str], Exception]
+    """Makes the exception of a refusal out of its sentence."""
+    owner: str
+    """Owner of a topology, as named in a refusal."""
+    is_shared: bool
+    """Whether topologies without rights of their own are visible to all visitors."""
+
+    def sees(self, snapshot: TopologySnapshot) -> bool:
+        """Whether the visitor may see a topology; the service's own work sees all."""
+        visitor, access = VISITOR.get(), access_of(snapshot)
+        if visitor is None or (self.is_shared and not access.is_restricted):
+            return True
+        return access.may_read(visitor) if access.is_restricted else visitor.is_admin()
+
+    def check_visible(self, snapshot: TopologySnapshot) -> TopologySnapshot:
+        """The snapshot; raises `refused` without the right to see the topology."""
+        if not self.sees(snapshot):
+            raise self.refused(
+                f"{visiting_user()} may not see {snapshot.name}: {self.owner}, topology.users, "
+                "topology.readonly.users and their groups may"
+            )
+        return snapshot
+
+    def check_may_operate(self, snapshot: TopologySnapshot) -> TopologySnapshot:
+        """The snapshot of a visible topology; raises `refused` without the right to act on it,
+        where it has rights of its own."""
+        access, visitor = access_of(snapshot), VISITOR.get()
+        if access.is_restricted and (visitor is None or not access.may_operate(visitor)):
+            raise self.refused(refusal_text(snapshot))
+        return snapshot
 
 
-def check_visible(snapshot: TopologySnapshot) -> TopologySnapshot:
-    """The snapshot; Forbidden without the right to see the topology."""
-    if not is_visible(snapshot):
-        raise Forbidden(
-            f"{_user()} may not see {snapshot.name}: its submitter, topology.users, "
-            "topology.readonly.users and their groups may"
-        )
-    return snapshot
-
-
-def check_may_operate(snapshot: TopologySnapshot) -> TopologySnapshot:
-    """The snapshot; Forbidden without the right to act on a topology with own rights."""
-    access, visitor = access_of(snapshot), VISITOR.get()
-    if access.is_restricted and (visitor is None or not access.may_operate(visitor)):
-        raise Forbidden(refusal_text(snapshot))
-    return snapshot
+RIGHTS = TopologyRights(Forbidden, "its submitter", is_shared=True)
+"""Rights of visitors of `heronpy ui`."""
 
 
 def refusal_text(snapshot: TopologySnapshot) -> str:
     """The refusal of an action in one sentence."""
     return (
-        f"{_user()} may not act on {snapshot.name}: its submitter, topology.users, "
+        f"{visiting_user()} may not act on {snapshot.name}: its submitter, topology.users, "
         "topology.groups and the operators of the service may"
     )
 
 
-def _user() -> str:
+def visiting_user() -> str:
+    """Name of the present visitor."""
     visitor = VISITOR.get()
     return visitor.identity().user if visitor is not None else "an unknown user"
 

@@ -25,7 +25,7 @@ from heron_tracker.model.problems import summary
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.model.tracker_problem import ProblemCause
 from heron_tracker.profiling import Profilers
-from heron_tracker.rights import check_may_operate, check_visible, is_visible
+from heron_tracker.rights import RIGHTS
 
 AskMaster = Callable[[str, str, dict[str, Any]], dict[str, Any]]
 """Topology, command and arguments -> the master's answer; HeronError if rejected."""
@@ -66,7 +66,7 @@ class Service:
         return [
             snapshot
             for snapshot in self.collector.snapshots()
-            if is_visible(snapshot)
+            if RIGHTS.sees(snapshot)
             and (not clusters or snapshot.cluster in clusters)
             and (not environs or snapshot.environ in environs)
             and (not role or snapshot.role == role)
@@ -76,7 +76,7 @@ class Service:
     def visible(self, name: str) -> TopologySnapshot | None:
         """Newest snapshot of a topology; None for an unknown topology, and without the right."""
         snapshot = self.collector.snapshot(name)
-        return snapshot if snapshot is not None and is_visible(snapshot) else None
+        return snapshot if snapshot is not None and RIGHTS.sees(snapshot) else None
 
     def topology(
         self,
@@ -94,7 +94,7 @@ class Service:
                 given, (snapshot.cluster, snapshot.environ, snapshot.role), strict=True
             )
         ):
-            return check_visible(snapshot)
+            return RIGHTS.check_visible(snapshot)
         where = "".join(f" in {wanted!r:.100}" for wanted in given if wanted)
         names = [snapshot.name for snapshot in self.all()]
         # What is asked for in another cluster may be there: its name is not a misspelt one.
@@ -196,7 +196,7 @@ class Service:
     def sample(self, topology: str, wanted: WantedSample) -> list[dict[str, Any]]:
         """The next tuples of a component's stream, on arrival or after a timeout; HeronError for
         an unknown stream."""
-        snapshot, ask = check_may_operate(self.topology(topology)), self.ask_master
+        snapshot, ask = RIGHTS.check_may_operate(self.topology(topology)), self.ask_master
         if ask is None:
             raise Unavailable(NO_QUESTIONS.format(name=snapshot.name))
         if not _free_samples.acquire(blocking=False):
@@ -231,7 +231,7 @@ class Service:
         asked_by: Requester,
     ) -> int:
         """Leave a client's request of an operation; its number."""
-        check_may_operate(snapshot)
+        RIGHTS.check_may_operate(snapshot)
         return actions.ask(self.store, snapshot, kind, arguments, asked_by)
 
 

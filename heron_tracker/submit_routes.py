@@ -33,7 +33,7 @@ from heron_tracker.nimbus.structs import AlreadyAliveException
 from heron_tracker.nimbus.submissions import Submissions, TopologyFolders
 from heron_tracker.options import SubmissionOptions, TrackerOptions
 from heron_tracker.requesters import client_of
-from heron_tracker.rights import check_may_operate
+from heron_tracker.rights import RIGHTS
 from heron_tracker.service import Service
 
 SERVICE = "ui"
@@ -142,7 +142,7 @@ def submit_router(service: Service, options: TrackerOptions) -> APIRouter:
     ) -> Response:
         """As `heronpy update NAME --code FILE`: the body is the file."""
         given = _checked(submissions, options, file)
-        snapshot = await run_in_threadpool(lambda: check_may_operate(service.topology(name)))
+        snapshot = await run_in_threadpool(lambda: RIGHTS.check_may_operate(service.topology(name)))
 
         def update(path: str) -> CodeAnswer:
             client = client_of(request, Way.REST)

@@ -11,7 +11,7 @@ from heron_core.thrift.calls import AuthorizationException
 from heron_tracker.auth.access import Caller, Role
 from heron_tracker.auth.topology_access import VISITOR, Visitor, groups_of
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.rights import access_of, is_visible, refusal_text
+from heron_tracker.rights import TopologyRights, visiting_user
 
 OF_TOPOLOGIES = frozenset(
     {
@@ -24,6 +24,9 @@ OF_TOPOLOGIES = frozenset(
 """Methods that check the rights on topologies; all others are of the user of Nimbus."""
 
 
+RIGHTS = TopologyRights(AuthorizationException, "the user of Nimbus", is_shared=False)
+
+
 def visitor_of(user: str, host: str, port: int, server_port: int, is_owner: bool) -> Visitor:
     """A client's connection; the owner of Nimbus and root have the rights of an operator."""
     caller = Caller(Role.OPERATOR if is_owner else Role.READER, user, groups_of(user))
@@ -34,49 +37,22 @@ def check_method(method: str) -> None:
     """AuthorizationException for a method closed to the present client."""
     if not _is_owner() and method not in OF_TOPOLOGIES:
         raise AuthorizationException(
-            f"{_user()} may not call {method} here: this Nimbus is of another user"
+            f"{visiting_user()} may not call {method} here: this Nimbus is of another user"
         )
 
 
 def seen(snapshots: Iterable[TopologySnapshot]) -> Sequence[TopologySnapshot]:
     """The topologies that the present client may see; AuthorizationException for another user
     without any: an empty list would look like an empty cluster."""
-    visible = [snapshot for snapshot in snapshots if _may_see(snapshot)]
+    visible = [snapshot for snapshot in snapshots if RIGHTS.sees(snapshot)]
     if not visible and not _is_owner():
         raise AuthorizationException(
-            f"{_user()} may call nothing here: this Nimbus is of another user, and the "
+            f"{visiting_user()} may call nothing here: this Nimbus is of another user, and the "
             "topology.users of no topology names the client"
         )
     return visible
 
 
-def check_visible(snapshot: TopologySnapshot) -> TopologySnapshot:
-    """The snapshot; AuthorizationException without the right to see the topology."""
-    if not _may_see(snapshot):
-        raise AuthorizationException(
-            f"{_user()} may not see {snapshot.name}: the user of Nimbus, topology.users, "
-            "topology.readonly.users and their groups may"
-        )
-    return snapshot
-
-
-def check_may_operate(snapshot: TopologySnapshot) -> TopologySnapshot:
-    """The snapshot; AuthorizationException without the right to act on the topology."""
-    visitor = VISITOR.get()
-    if visitor is not None and not access_of(snapshot).may_operate(visitor):
-        raise AuthorizationException(refusal_text(snapshot))
-    return snapshot
-
-
-def _may_see(snapshot: TopologySnapshot) -> bool:
-    return _is_owner() or (access_of(snapshot).is_restricted and is_visible(snapshot))
-
-
 def _is_owner() -> bool:
     visitor = VISITOR.get()
     return visitor is None or visitor.is_admin()
-
-
-def _user() -> str:
-    visitor = VISITOR.get()
-    return visitor.identity().user if visitor is not None else "an unknown user"

@@ -110,11 +110,11 @@ class NimbusService:
         if not name or "/" in name or self.store.get(topology_path(name)) is None:
             known = ", ".join(each.name for each in self.snapshots()) or "none"
             raise NotAliveException(f"no topology called {shown(name)} is running ({known})")
-        return rights.check_visible(self.reader.read(name))
+        return rights.RIGHTS.check_visible(self.reader.read(name))
 
     def operated(self, name: str | None) -> TopologySnapshot:
         """One topology to act on; AuthorizationException without the right."""
-        return rights.check_may_operate(self.named(name))
+        return rights.RIGHTS.check_may_operate(self.named(name))
 
     def by_id(self, topology_id: str | None) -> TopologySnapshot:
         """The topology with Storm's id: its name and submission time."""
@@ -123,7 +123,7 @@ class NimbusService:
             if candidate in self.reader.find():
                 snapshot = self.reader.read(candidate)
                 if topology_id in (snapshot.id, snapshot.name):
-                    return rights.check_visible(snapshot)
+                    return rights.RIGHTS.check_visible(snapshot)
         raise NotAliveException(f"no topology with the id {shown(topology_id)} is running")
 
     def nimbus(self) -> NimbusSummary:

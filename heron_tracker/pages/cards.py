@@ -56,13 +56,23 @@ class Cards:
 class Sentence:
     """The sentence on top, in the colour of what it says."""
 
-    def __init__(self) -> None:
+    def __init__(self, *names: str) -> None:
+        """`names` of topologies and components keep their first letter."""
+        self._names = names
         self._label = ui.html(sanitize=False).classes("sentence").props('role="status"')
         self._tone = ""
 
     def show(self, text: str, tone: str) -> None:
         """The newest one."""
-        self._label.set_content(marked(text[:1].upper() + text[1:]))
+        is_named = text.startswith(self._names)
+        self._show(text if is_named else text[:1].upper() + text[1:], tone)
+
+    def show_line(self, text: str) -> None:
+        """A line as it is, which may begin with the name of a user or of a topology: an error."""
+        self._show(text, "quiet")
+
+    def _show(self, text: str, tone: str) -> None:
+        self._label.set_content(marked(text))
         if tone != self._tone:
             self._label.classes(remove=self._tone, add=tone)
             self._tone = tone

@@ -40,7 +40,7 @@ def component_page(
 ) -> None:  # fmt: skip
     """Draw it, and keep it fresh."""
     with frame(request, f"{name} · {topology}", topology, "", (name, link_to(topology, name))):
-        sentence = Sentence()
+        sentence = Sentence(topology)
         summary = SummaryList()
         heading("Tasks")
         tasks = LiveTable(TASKS, "No numbers have come yet", "Tasks")
@@ -62,11 +62,11 @@ def component_page(
         try:
             snapshot = service.topology(topology)
         except HeronError as error:
-            sentence.show(str(error), "quiet")
+            sentence.show_line(str(error))
             return
         stats = snapshot.components.get(name)
         if stats is None:
-            sentence.show(f"{topology} has no numbers of component `{name}` yet", "quiet")
+            sentence.show_line(f"{topology} has no numbers of component `{name}` yet")
             return
         timed_problems = problems.of(snapshot)
         view = view_of(snapshot, name, stats, timed_problems, service.calendar())

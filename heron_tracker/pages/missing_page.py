@@ -24,7 +24,7 @@ def missing_page(service: Service, request: Request, name: str, component: str =
     def refresh() -> None:
         why = why_missing(service, name, component)
         if why:
-            sentence.show(why, "quiet")
+            sentence.show_line(why)
         else:
             ui.navigate.reload()
 

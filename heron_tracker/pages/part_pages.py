@@ -32,7 +32,7 @@ def _fresh(
         try:
             snapshot = service.topology(name)
         except HeronError as error:
-            sentence.show(str(error), "quiet")
+            sentence.show_line(str(error))
             return
         show(snapshot)
 
@@ -42,7 +42,7 @@ def _fresh(
 def containers(service: Service, request: Request, name: str) -> None:
     """Containers and hosts."""
     with frame(request, f"Containers · {name}", name, "containers"):
-        sentence = Sentence()
+        sentence = Sentence(name)
         summary = SummaryList()
         table = _table("Containers", CONTAINERS, "There is no packing plan yet")
         processes = _table("Instances", PROCESSES, "No numbers have come yet")
@@ -70,7 +70,7 @@ def containers(service: Service, request: Request, name: str) -> None:
 def checkpoints(service: Service, request: Request, name: str) -> None:
     """Checkpoints, clocks and watermarks."""
     with frame(request, f"Checkpoints · {name}", name, "checkpoints"):
-        sentence = Sentence()
+        sentence = Sentence(name)
         summary = SummaryList()
         alignment = _table("Alignment of the newest", ALIGNMENT, "None waited for a millisecond")
         clocks = _table("Clocks", CLOCKS, "No component knows event time")
@@ -88,7 +88,7 @@ def checkpoints(service: Service, request: Request, name: str) -> None:
 def configuration(service: Service, request: Request, name: str) -> None:
     """Configuration and plan."""
     with frame(request, f"Configuration · {name}", name, "configuration"):
-        sentence = Sentence()
+        sentence = Sentence(name)
         summary = SummaryList()
         streams = _table("Streams", STREAMS, "None")
         plan = _table("Packing plan", PLAN, "There is no packing plan yet")

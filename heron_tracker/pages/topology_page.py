@@ -41,7 +41,7 @@ def topology_page(
 ) -> None:
     """Draw it, and keep it fresh."""
     with frame(request, name, name, ""):
-        sentence = Sentence()
+        sentence = Sentence(name)
         summary = SummaryList()
         cards = Cards(names_topology=False)
         reader = client_of(request, Way.PAGE)
@@ -60,10 +60,10 @@ def topology_page(
         try:
             snapshot = service.topology(name)
         except NotFound:
-            sentence.show(f"{name} is not running: it has ended, or was killed", "quiet")
+            sentence.show_line(f"{name} is not running: it has ended, or was killed")
             return
         except Forbidden as error:  # the right was withdrawn while the page was open
-            sentence.show(str(error), "quiet")
+            sentence.show_line(str(error))
             return
         operations = await asyncio.to_thread(_operations, service, name)
         timed_problems = problems.of(snapshot)

@@ -127,7 +127,7 @@ async def _visit_without_right(asked: Asked, rights: dict[str, list[str]]) -> No
         await user.open("/ui/topology/words")
         await user.should_see("Components", retries=RETRIES)
         rights["topology.users"] = ["ada"]
-        await user.should_see("Eve may not see words", retries=RETRIES)
+        await user.should_see("eve may not see words", retries=RETRIES)
         await user.open("/")
         await user.should_see("No topology is running", retries=RETRIES)
 
