@@ -107,14 +107,10 @@ def test_streams(place: Place) -> None:
 
 
 def test_trident(place: Place) -> None:
-    names = (trident.MAP, trident.MIN_MAX, trident.WORD_COUNT)
+    names = (trident.MAP, trident.MIN_MAX)
     lines = printed(place, [EXAMPLES / f"{name}.py" for name in names])
     assert trident.last_counts(lines[trident.MAP]) == trident.map_counts()
     assert sorted(lines[trident.MIN_MAX]) == trident.min_max_lines()
-    # A question is asked at some moment between the batches: counts grow up to those of the end.
-    for word, counts in trident.counts_shown(lines[trident.WORD_COUNT]).items():
-        assert counts == sorted(counts), word
-        assert counts[-1] <= trident.word_counts()[word]
 
 
 def test_requests_to_states(place: Place) -> None:

@@ -7,11 +7,9 @@ from tests.unit.heronpy_compat.trident.trident_oracles import (
     EXAMPLES,
     MAP,
     MIN_MAX,
-    WORD_COUNT,
     last_counts,
     map_counts,
     min_max_lines,
-    word_counts,
 )
 
 
@@ -22,12 +20,6 @@ def printed(name: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
             tester.run_spouts()
             tester.advance(1)
     return capsys.readouterr().out.splitlines()
-
-
-def test_word_count(fresh_imports: None, capsys: pytest.CaptureFixture[str]) -> None:
-    """T4: the last answers have the counts of all sentences."""
-    assert word_counts()["the"] == 5
-    assert last_counts(printed(WORD_COUNT, capsys)) == word_counts()
 
 
 def test_map(fresh_imports: None, capsys: pytest.CaptureFixture[str]) -> None:

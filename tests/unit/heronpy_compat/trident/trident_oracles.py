@@ -5,9 +5,10 @@ from collections import Counter
 from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
-MAP, MIN_MAX, WORD_COUNT = "trident_map", "trident_min_max_of_devices", "trident_word_count"
+MAP, MIN_MAX = "trident_map", "trident_min_max_of_devices"
+WORD_COUNT = "storm_starter/trident_word_count"
 ASKED = "cat the dog jumped"
-"""Words of a request to storm_starter/trident_word_count.py."""
+"""Words of a request to WORD_COUNT."""
 
 
 def words_of(name: str) -> list[str]:
@@ -22,15 +23,9 @@ def map_counts() -> dict[str, int]:
     return {word: counts[word] for word in ("THE", "TO", "BE", "AND")}
 
 
-def word_counts() -> dict[str, int]:
-    """The last answer of TridentWordCount for each word of the questions; `cat` has no count."""
-    counts = Counter(words_of(WORD_COUNT))
-    return {word: counts[word] for word in ("the", "man", "jumped")}
-
-
 def requested_counts() -> list[list[object]]:
     """The rows of an answer to `ASKED`, sorted."""
-    counts = Counter(words_of("storm_starter/trident_word_count"))
+    counts = Counter(words_of(WORD_COUNT))
     return [[word, counts[word]] for word in sorted(set(ASKED.split())) if word in counts]
 
 
@@ -49,14 +44,6 @@ def min_max_lines() -> list[str]:
     return sorted(lines)
 
 
-def counts_shown(lines: list[str]) -> dict[str, list[int]]:
-    """word -> counts, one after the other."""
-    counts: dict[str, list[int]] = {}
-    for word, count in (line.split(": ") for line in lines):
-        counts.setdefault(word, []).append(int(count))
-    return counts
-
-
 def last_counts(lines: list[str]) -> dict[str, int]:
     """word -> the last count."""
-    return {word: counts[-1] for word, counts in counts_shown(lines).items()}
+    return {word: int(count) for word, count in (line.split(": ") for line in lines)}
