@@ -31,7 +31,8 @@ class OrderedMatching:
         watermark. None for a late event."""
         if timestamp_ms is None:
             return list(self._advance(event, self._timers.current_processing_time()))
-        # The watermark begins anew after a restore; the time of the last match does not.
+        # An instance that takes over keys of several has the lowest of their watermarks, which may
+        # be below the last match of a key.
         if timestamp_ms < max(self._timers.current_watermark(), self._matched_ms.get() or 0):
             return None
         self._waiting.add([timestamp_ms, event])

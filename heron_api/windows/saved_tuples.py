@@ -15,9 +15,7 @@ from heron_api.windows.saved_windows import (
     KeyOf,
     check_none_by_key,
     restore_windows,
-    save_watermark,
     save_windows,
-    saved_watermark,
 )
 from heron_core.algorithms.event_windows.operator import WindowOperator
 from heron_core.algorithms.event_windows.panes import Pane
@@ -25,6 +23,7 @@ from heron_core.algorithms.event_windows.storm import Position, RetainedItem, St
 from heron_core.algorithms.event_windows.values import NO_WATERMARK, TimeWindow
 from heron_core.errors import StateError
 from heron_core.state.protocol import StateTable
+from heron_core.state.saved_watermark import save_watermark, saved_watermark
 
 SAVED_TUPLES = "tuples"
 """The key of the state for tuples that no key divides."""

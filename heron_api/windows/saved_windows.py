@@ -11,14 +11,13 @@ from typing import Any, Protocol
 
 from heron_api.state.component_state import ComponentState
 from heron_core.algorithms.event_windows.changes import OperatorChanges, Packed
-from heron_core.algorithms.event_windows.values import NO_WATERMARK
 from heron_core.errors import StateError
 from heron_core.state.keys import key_of
 from heron_core.state.protocol import ABSENT, StateTable
+from heron_core.state.saved_watermark import WATERMARK, save_watermark, saved_watermark
 
 SAVED_WINDOWS = "windows"
 """State key of windows that no key divides."""
-WATERMARK = "watermark_ms"
 _ENDED = "sources have finished"
 """Stored with the watermark after the first end of the sources: 1."""
 
@@ -125,18 +124,6 @@ class FirstEnd:
         if is_first:
             table.put(_ENDED, 1)
         return is_first
-
-
-def save_watermark(table: StateTable, watermark_ms: int) -> None:
-    """Write the watermark (ms since 1970) to the table of watermarks, unless unchanged."""
-    if table.get(WATERMARK) != watermark_ms:
-        table.put(WATERMARK, watermark_ms)
-
-
-def saved_watermark(table: StateTable) -> int:
-    """The saved watermark; the lowest of several instances' watermarks."""
-    found = table.get(WATERMARK)
-    return NO_WATERMARK if found is ABSENT else int(found)
 
 
 def restore_windows(state: Any, windows: Saved, grouping_key: KeyOf) -> None:

@@ -60,7 +60,8 @@ class NamedStates:
     def timer_service(self) -> TimerService:
         """The timers of all keys; an instance has one service."""
         if self.timers is None:
-            self.timers = TimerService(self._timer_table, self.current)
+            watermark = self.backend.table(_WATERMARK)
+            self.timers = TimerService(self._timer_table, watermark, self.current)
         return self.timers
 
     def _timer_table(self, domain: TimeDomain) -> StateTable:
@@ -161,6 +162,8 @@ class NamedStates:
         """Write values in memory to the backend. StateError naming an unpackable value."""
         for table in self._mergeable.values():
             table.flush()
+        if self.timers is not None:
+            self.timers.flush()
 
     def _noted(self, name: str, state: S) -> S:
         self.handed_out.setdefault(name, state)

@@ -3,6 +3,7 @@
 A key has at most one timer per kind of time and timestamp (Flink). Timers are part of the state:
 saved and restored with the state, and divided by key. Beside the tables a queue in order of time is
 derived from the tables; a timer is due if its table has the timer.
+The watermark is part of the state as well.
 
 A timer at T by event time is due when the watermark has passed T: then no event of T or before is
 expected. That is a watermark of T + 1, as the next event may happen at a watermark itself.
@@ -19,6 +20,7 @@ from heron_core.errors import StateError
 from heron_core.state.current_key import CurrentKey
 from heron_core.state.keys import shown_key
 from heron_core.state.protocol import ABSENT, StateTable
+from heron_core.state.saved_watermark import save_watermark, saved_watermark
 
 
 class TimeDomain(StrEnum):
@@ -86,11 +88,17 @@ class _Queue:
 class TimerService:
     """The timers of one instance; for the main thread alone."""
 
-    def __init__(self, tables: Callable[[TimeDomain], StateTable], current: CurrentKey) -> None:
-        """`tables` makes the table of a domain."""
+    def __init__(
+        self,
+        tables: Callable[[TimeDomain], StateTable],
+        watermark: StateTable,
+        current: CurrentKey,
+    ) -> None:
+        """`tables` makes the table of a domain, `watermark` has the saved watermark."""
         self._current = current
         self._event, self._processing = (_Queue(tables(each), each) for each in TimeDomain)
-        self._watermark_ms = NO_WATERMARK
+        self._saved_watermark = watermark
+        self._watermark_ms = saved_watermark(watermark)
         self._clock: Callable[[], int] = _no_clock
 
     # --- for user code --------------------------------------------------------------------------
@@ -130,9 +138,15 @@ class TimerService:
         self._clock = clock_ms
 
     def restored(self) -> None:
-        """Take the timers of a restored state."""
+        """Take the timers and the watermark of a restored state."""
         self._event.load()
         self._processing.load()
+        self._watermark_ms = saved_watermark(self._saved_watermark)
+
+    def flush(self) -> None:
+        """Write the watermark to its table: an event that is late before a restore is late behind
+        it."""
+        save_watermark(self._saved_watermark, self._watermark_ms)
 
     def advance_watermark(self, watermark_ms: int, on_timer: OnTimer) -> None:
         """Call `on_timer` for the timers that are due at a new watermark."""
