@@ -44,16 +44,22 @@ class ActionsPanel:
         if self._number is None:
             return
         found = progress(self._number, operations.get(self._number), self._name)
-        self._progress.set_text(found.text)
-        self._progress.classes(replace="progress" + (" bad" if found.has_failed else ""))
+        self._say(found.text, found.has_failed)
 
     def _draw(self, actions: tuple[Action, ...]) -> None:
         with ui.element("div").classes("actions"):
             for action in actions:
-                button = ui.button(action.value, on_click=lambda _, each=action: self._ask(each))
+                button = ui.button(action.value, on_click=lambda _, each=action: self._begin(each))
                 button.props("outline dense no-caps")
                 if action in DESTRUCTIVE:
                     button.props("color=negative")
+
+    async def _begin(self, action: Action) -> None:
+        """The refusal instead of the question, where the reader may not act."""
+        if refused := await asyncio.to_thread(self._refused):
+            self._say(refused, is_bad=True)
+        else:
+            self._ask(action)
 
     def _ask(self, action: Action) -> None:
         """The question, with a form if it needs one."""
@@ -82,8 +88,11 @@ class ActionsPanel:
     async def _do(self, action: Action, wanted: Mapping[str, float | None]) -> None:
         text, number = await asyncio.to_thread(self._asked, action, wanted)
         self._number = self._number if number is None else number
+        self._say(text, is_bad=number is None)
+
+    def _say(self, text: str, is_bad: bool) -> None:
         self._progress.set_text(text)
-        self._progress.classes(replace="progress" + (" bad" if number is None else ""))
+        self._progress.classes(replace="progress" + (" bad" if is_bad else ""))
 
     def _asked(self, action: Action, wanted: Mapping[str, float | None]) -> tuple[str, int | None]:
         """What to say, and the number of the request; None for one that is refused."""

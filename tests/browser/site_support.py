@@ -26,6 +26,14 @@ class Site:
         """What a topology of troubles.py is called here."""
         return f"{self._prefix}{topology}"
 
+    def submit_with_rights(self, name: str, **rights: str) -> str:
+        """Another quiet topology whose config has these keys; its name. Keys have `_` for dots."""
+        options = [f"-o{key.replace('_', '.')}={value}" for key, value in rights.items()]
+        named = self.name(name)
+        command = ("submit", TROUBLES.name, "-n", "PausedByHand", "-N", named, *options)
+        self.place.heronpy(*command, secs=START_SECS).succeeded()
+        return named
+
     def submit(self, *topologies: str) -> None:
         """All at once; AssertionError with what one complains of."""
         commands = [
@@ -48,9 +56,9 @@ class Site:
     def _switch(self, topology: str) -> Path:
         return self.place.path / f"{topology}.switch"
 
-    def serve(self) -> str:
+    def serve(self, *options: object) -> str:
         """The address of the service, which is started here."""
-        service = self.place.start("ui", "--port", 0)
+        service = self.place.start("ui", "--port", 0, *options)
         found = service.until(
             lambda: re.search(r"serving at (\S+)", service.out), "it serves", START_SECS
         )
