@@ -228,6 +228,11 @@ class PauseStats(Struct, frozen=True, kw_only=True):
         return component_of(self.instance)
 
 
+INITIATED_MS, AGGREGATED_MS = "backpressure_initiated_ms", "backpressure_aggr_ms"
+"""Counters of a stream manager, which one of an earlier version does not have: milliseconds with a
+cause of back-pressure among its own queues, or at any stream manager."""
+
+
 class StreamManagerStats(Struct, frozen=True, kw_only=True):
     """One stream manager; counters are those of its present process."""
 

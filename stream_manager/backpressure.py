@@ -17,11 +17,13 @@ from msgspec import Struct, field
 
 from heron_core.config import STAGE
 from heron_core.plans import PackingPlan
+from heron_core.stats import AGGREGATED_MS, INITIATED_MS
 from heron_core.topology import TopologySpec
 from heron_core.wire.messages import PauseStatistics
 from heron_engine.stream_manager.upstream import PAUSED_BY_MODE
 
 NO_TASKS: frozenset[int] = frozenset()
+TIMES = (INITIATED_MS, AGGREGATED_MS)
 
 
 SHARE_SECS = 10.0
@@ -111,20 +113,20 @@ class Pauses(Struct):
 
 
 class CausedTime(Struct):
-    """Time during which queues of this stream manager name a task as a cause."""
+    """Time during which queues name a task as a cause, or any task."""
 
     since: float | None = None
-    """None: the task is not a cause now."""
+    """None: there is no cause now."""
     total_secs: float = 0.0
     """Of the times that have ended."""
 
     def begin(self, now: float) -> None:
-        """A queue names the task; further queues make no difference."""
+        """A queue names a cause; further queues make no difference."""
         if self.since is None:
             self.since = now
 
     def end(self, now: float) -> None:
-        """The last queue has lifted the task."""
+        """The last queue has lifted the cause."""
         if self.since is not None:
             self.total_secs, self.since = self.total_secs + now - self.since, None
 
@@ -147,6 +149,8 @@ class BackPressure:
         """The tasks that each queue names: all causes that stand. No set is empty."""
         self._caused: dict[int, CausedTime] = {}
         """task -> time as a cause by our own queues, for tasks that ever were one."""
+        self._initiated, self._aggregated = CausedTime(), CausedTime()
+        """Time of causes of our own queues, and of all stream managers."""
         self._pauses: dict[int, Pauses] = {}
         """Of the local instances. Their causes follow from `_causes`."""
         self._paused_by: dict[int, list[int]] = {}
@@ -178,7 +182,9 @@ class BackPressure:
             if task not in self._paused_by:
                 continue
             self._causes.setdefault(origin, set()).add(task)
+            self._aggregated.begin(now)
             if origin.announcer == self._container:
+                self._initiated.begin(now)
                 self._caused.setdefault(task, CausedTime()).begin(now)
             paused += [
                 instance
@@ -220,8 +226,13 @@ class BackPressure:
             named.discard(task)
             if not named:
                 self._causes.pop(origin, None)
-        for task in self._caused.keys() & {task for _, task in lifted} - self.own():
+        own = self.own()
+        for task in self._caused.keys() & {task for _, task in lifted} - own:
             self._caused[task].end(now)
+        if not own:
+            self._initiated.end(now)
+        if not self._causes:
+            self._aggregated.end(now)
         return [task for task, pauses in self._pauses.items() if pauses.remove(lifted, now)]
 
     def seen(self, task: int, now: float) -> None:
@@ -265,6 +276,12 @@ class BackPressure:
         `__time_spent_back_pressure_by_compid`. Tasks that were never a cause are left out."""
         return {task: each.milliseconds(now) for task, each in self._caused.items()}
 
+    def times_ms(self, now: float) -> dict[str, int]:
+        """Counter -> milliseconds with a cause: of a queue here (Heron's
+        `__time_spent_back_pressure_initiated`), or of any stream manager (`…_aggr`)."""
+        times = zip(TIMES, (self._initiated, self._aggregated), strict=True)
+        return {name: each.milliseconds(now) for name, each in times}
+
     def validate(self, now: float, containers: Set[int]) -> None:
         """AssertionError unless the pauses follow from the causes."""
         assert all(self._causes.values()), "a queue that names nothing has an entry"
@@ -275,6 +292,8 @@ class BackPressure:
             assert task in self._paused_by, f"cause {task} is not a task"
         counting = {task for task, each in self._caused.items() if each.since is not None}
         assert counting == self.own(), f"time counts for {counting}, causes are {self.own()}"
+        assert (self._initiated.since is not None) == bool(self.own())
+        assert (self._aggregated.since is not None) == bool(self._causes)
         for instance, pauses in self._pauses.items():
             expected = {cause for cause in causes if instance in self._paused_by[cause[1]]}
             assert pauses.causes == expected, f"task {instance}: {pauses.causes} != {expected}"

@@ -433,6 +433,7 @@ class ControlPlane:
             "peer_bytes": {each: queue.waiting_bytes for each, queue in state.peers.items()},
             "causes": sorted(self._pressure.named_by(state.container)),
             "caused_ms": self._pressure.caused_ms(state.now),
+            **self._pressure.times_ms(state.now),
             "live_queries": self._queries.totals().by_name(),
             **self._ages.statistics(),
         }

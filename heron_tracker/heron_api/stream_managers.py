@@ -6,15 +6,21 @@ A name ends in Heron's id of an instance:
     __connection_buffer_by_instanceid/container_1_count_4/bytes           bytes queued
     __connection_buffer_length_by_instanceid/container_1_count_4/packets  tuples queued
 
+Two names have the milliseconds of a whole stream manager, in each process:
+
+    __server/__time_spent_back_pressure_initiated  with a cause among its own queues
+    __server/__time_spent_back_pressure_aggr       with a cause at any stream manager
+
 A value since the start is that of each stream manager's process, by its id, stmgr-1. The history
 has the time of back-pressure by instance, as the sum of all stream managers: a timeline, and the
-value of an interval, stand under the stream manager beside the instance. Queues have no history.
+value of an interval, stand under the stream manager beside the instance. Queues, and the times of
+whole stream managers, have no history.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from heron_core.stats import StreamManagerStats
+from heron_core.stats import AGGREGATED_MS, INITIATED_MS, StreamManagerStats
 from heron_tracker.heron_api.plans import instance_ids, stream_manager_id
 from heron_tracker.model.history import Point, timelines, totals
 from heron_tracker.model.snapshot import TopologySnapshot
@@ -26,6 +32,12 @@ READERS: Mapping[tuple[str, str], Callable[[StreamManagerStats], Mapping[int, in
     ("__connection_buffer_length_by_instanceid", "/packets"): lambda stats: stats.waiting_tuples,
 }
 """What stands in a metric's name before the instance, and behind it -> task -> its value."""
+
+WHOLE: Mapping[str, str] = {
+    "__server/__time_spent_back_pressure_initiated": INITIATED_MS,
+    "__server/__time_spent_back_pressure_aggr": AGGREGATED_MS,
+}
+"""Metric of a whole stream manager -> its counter."""
 
 PointsOf = Callable[[str], Sequence[Point]]
 """Component -> its points of the history."""
@@ -68,7 +80,10 @@ def metrics_since_start(
         if not managers or stream_manager_id(container) in managers
     }
     by_metric: dict[str, dict[str, str]] = {}
-    for metric in metrics or _names(snapshot, shown.values()):
+    for metric in metrics or [*_names(snapshot, shown.values()), *WHOLE]:
+        if metric in WHOLE:
+            values = {name: each.counters.get(WHOLE[metric]) for name, each in shown.items()}
+            by_metric[metric] = {name: str(ms) for name, ms in values.items() if ms is not None}
         asked = asked_by(snapshot, metric)
         if asked is not None:
             read = READERS[asked.prefix, asked.suffix]

@@ -1,4 +1,4 @@
-"""Problems in full: what is wrong, since when, and what would help."""
+"""Problems in full: cause, time and remedy."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from heron_tracker.pages.texts import marked
 
 
 class _Card:
-    """One problem; its texts change, its place does not."""
+    """One problem, with changing texts in one place."""
 
     def __init__(self, card: ProblemCard, names_topology: bool) -> None:
         with ui.element("article").classes(f"card {card.tone}"):
@@ -32,7 +32,7 @@ class _Card:
 
 
 class Cards:
-    """All of them; they are drawn again only when others come or go."""
+    """All problems, drawn again only when a problem comes or goes."""
 
     def __init__(self, names_topology: bool) -> None:
         self._names_topology = names_topology
@@ -41,7 +41,7 @@ class Cards:
         self._at = ui.element("section").classes("cards").props('aria-label="Problems"')
 
     def show(self, cards: Sequence[ProblemCard]) -> None:
-        """The cards as they are now."""
+        """Present cards."""
         keys = [(card.topology, card.kind, card.href) for card in cards]
         if keys == self._keys:
             for shown, card in zip(self._cards, cards, strict=True):
@@ -54,7 +54,7 @@ class Cards:
 
 
 class Sentence:
-    """The sentence on top, in the colour of what it says."""
+    """The sentence on top, in the colour of its tone."""
 
     def __init__(self, *names: str) -> None:
         """`names` of topologies and components keep their first letter."""
@@ -63,12 +63,12 @@ class Sentence:
         self._tone = ""
 
     def show(self, text: str, tone: str) -> None:
-        """The newest one."""
+        """The newest sentence."""
         is_named = text.startswith(self._names)
         self._show(text if is_named else text[:1].upper() + text[1:], tone)
 
     def show_line(self, text: str) -> None:
-        """A line as it is, which may begin with the name of a user or of a topology: an error."""
+        """An unchanged line: errors may begin with the name of a user or of a topology."""
         self._show(text, "quiet")
 
     def _show(self, text: str, tone: str) -> None:

@@ -1,4 +1,4 @@
-"""docs/STORM_CLASSES.md has each class of Storm's API, and what it says is here is here."""
+"""docs/STORM_CLASSES.md has each class of Storm's API, and each of our names on the page exists."""
 
 import re
 from importlib import import_module
@@ -43,7 +43,7 @@ def rows() -> list[tuple[str, str, str]]:
 
 
 def named(path: str) -> Any:
-    """What an import path names: a module, or something in one."""
+    """The module, or the object of a module, with an import path."""
     module, _, name = path.rpartition(".")
     try:
         return getattr(import_module(module), name)
@@ -74,7 +74,7 @@ PLACES: tuple[Any, ...] = (
     heronpy_compat.trident.TridentTopology, heron_api.state.stateful_component,
     heronpy_compat.drpc.LinearDRPCTopologyBuilder, heronpy_compat.streams.windows.StreamWindows,
 )  # fmt: skip
-"""Modules and classes with what a note names besides attributes of the row's own name."""
+"""Modules and classes of the names in notes, besides attributes of the row's own name."""
 NOT_OURS = {
     "with", "(key, value)", "time.sleep", "get",  # Python's
     "commit(attempt)", "apply", "serialize", "deserialize",  # methods of a user's object
@@ -119,7 +119,7 @@ def test_each_name_in_a_note_is_there() -> None:
 
 
 def test_a_nested_class_is_sent_to_a_row_of_its_own() -> None:
-    """A row "see the class around it" does not send to another such row."""
+    """The class around a class with "see the class around it" has another note."""
     notes = {storm: note for storm, _, note in rows()}
     for storm, note in notes.items():
         if note == "see the class around it":

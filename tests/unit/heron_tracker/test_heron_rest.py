@@ -24,7 +24,12 @@ STATS = stats(
     events=(CRASH,),
     stream_managers={
         1: StreamManagerStats(waiting_bytes={3: 0}, caused_ms={4: 250}),
-        2: StreamManagerStats(waiting_bytes={4: 70}, waiting_tuples={4: 9}, caused_ms={4: 1500}),
+        2: StreamManagerStats(
+            waiting_bytes={4: 70},
+            waiting_tuples={4: 9},
+            caused_ms={4: 1500},
+            counters={"backpressure_initiated_ms": 1600, "backpressure_aggr_ms": 1700},
+        ),
     },
 )
 
@@ -251,6 +256,11 @@ def test_stream_managers_say_which_instance_caused_back_pressure(asked: Asked) -
     assert every["__connection_buffer_by_instanceid/container_2_count_4/bytes"] == {"stmgr-2": "70"}
     length = "__connection_buffer_length_by_instanceid/container_2_count_4/packets"
     assert every[length] == {"stmgr-2": "9"}
+    for name, ms in (("initiated", "1600"), ("aggr", "1700")):  # stmgr-1 is of an earlier version
+        metric = f"__server/__time_spent_back_pressure_{name}"
+        whole = asked.get(f"{path}&metricname={metric}").result["metrics"]
+        assert whole == {metric: {"stmgr-2": ms}}
+        assert every[metric] == whole[metric]
     one = asked.get(f"{path}&metricname={CAUSED}&instance=stmgr-1").result["metrics"]
     assert one == {CAUSED: {"stmgr-1": "250"}}
     unknown = "__time_spent_back_pressure_by_compid/container_9_count_4"

@@ -100,6 +100,21 @@ def test_time_of_back_pressure_counts_for_the_task_that_causes_it() -> None:
     assert pressure.caused_ms(110.25) == {2: 4250}
 
 
+def test_time_of_a_stream_manager_counts_while_there_is_a_cause_here_or_anywhere() -> None:
+    """Heron's `…_initiated` and `…_aggr`: causes that overlap are one time."""
+    pressure = BackPressure(CHAIN, TOGETHER, 1)
+    pressure.on(QueueOrigin(2), {3}, now=100.0)
+    pressure.on(QueueOrigin(1, 1), {2}, now=101.0)
+    pressure.on(QueueOrigin(1, 1), {3}, now=102.0)
+    pressure.off(QueueOrigin(1, 1), {2}, now=103.0)
+    pressure.off(QueueOrigin(1, 1), {3}, now=104.0)
+    pressure.validate(105.0, {1, 2})
+    assert list(pressure.times_ms(105.0).values()) == [3000, 5000]
+    pressure.forget(2, now=106.0)
+    pressure.validate(107.0, {1, 2})
+    assert list(pressure.times_ms(110.0).values()) == [3000, 6000]
+
+
 def test_share_of_time_is_that_of_the_last_ten_seconds() -> None:
     """At first since the process came; a pause of an hour ago has no part in it."""
     pressure = BackPressure(CHAIN, TOGETHER, 1)
