@@ -16,16 +16,19 @@ from heronpy_compat.trident import (
     FirstN,
     FixedBatchSpout,
     Function,
+    GroupedMultiReducer,
     JoinOutFieldsMode,
     JoinType,
     MapGet,
     MemoryMapState,
+    MultiReducer,
     Negate,
     ReducerAggregator,
     SnapshotGet,
     StateFactory,
     Stream,
     Sum,
+    TridentError,
     TridentTopology,
     TupleCollectionGet,
 )
@@ -316,3 +319,67 @@ def test_merge() -> None:
     assert merged.get_output_fields() == ("key", "number")
     merged.peek(see)
     assert sorted(seen_of(topology), key=repr) == sorted([*PAIRS, ["a", "A"]], key=repr)
+
+
+class Difference(MultiReducer):
+    """Sum of the first stream's numbers without those of the second."""
+
+    def init(self, collector: Any) -> list[int]:
+        return [0]
+
+    def execute(self, value: list[int], stream_index: int, tup: Any, collector: Any) -> None:
+        value[0] += tup["number"] if stream_index == 0 else -tup["number"]
+
+    def complete(self, value: list[int], collector: Any) -> None:
+        collector.emit(value)
+
+
+class DifferenceByKey(GroupedMultiReducer):
+    """Likewise for each key."""
+
+    def init(self, collector: Any, group: Any) -> list[int]:
+        return [0]
+
+    def execute(
+        self, value: list[int], stream_index: int, group: Any, tup: Any, collector: Any
+    ) -> None:
+        value[0] += tup["number"] if stream_index == 0 else -tup["number"]
+
+    def complete(self, value: list[int], group: Any, collector: Any) -> None:
+        collector.emit([f"{group[0]}!", *value])
+
+
+def two_streams() -> tuple[TridentTopology, Stream, Stream]:
+    """Numbers by key, of one batch each."""
+    topology = TridentTopology()
+    left = topology.new_stream("left", pairs(["a", 5], ["b", 7], ["a", 1]))
+    return topology, left, topology.new_stream("right", pairs(["a", 2], ["c", 4]))
+
+
+def test_a_multi_reducer_sees_the_tuples_of_all_streams() -> None:
+    topology, left, right = two_streams()
+    topology.multiReduce(["number"], left, ["number"], right, Difference(), ["rest"]).peek(see)
+    assert seen_of(topology) == [[7]]
+
+
+def test_a_grouped_multi_reducer_sees_the_tuples_of_a_group() -> None:
+    topology, left, right = two_streams()
+    grouped = [stream.group_by("key") for stream in (left, right)]
+    given = [["number"], ["number"]]
+    topology.multi_reduce(given, grouped, DifferenceByKey(), ["name", "rest"]).peek(see)
+    assert sorted(seen_of(topology)) == [["a", "a!", 4], ["b", "b!", 7], ["c", "c!", -4]]
+
+
+def test_a_multi_reduction_that_does_not_fit_is_refused() -> None:
+    topology, left, right = two_streams()
+    for arguments, problem in (
+        ((left, right, DifferenceByKey(), ["rest"]), "takes grouped streams"),
+        (([["number"]], [left, right], Difference(), ["rest"]), "fields for each of its streams"),
+        (
+            (left.group_by("key"), right.group_by(["key", "number"]), DifferenceByKey(), ["rest"]),
+            "as many fields as the first",
+        ),
+        ((left, left, Difference(), ["rest"]), "combined with itself"),
+    ):
+        with pytest.raises(TridentError, match=problem):
+            topology.multi_reduce(*arguments)
