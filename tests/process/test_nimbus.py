@@ -38,6 +38,14 @@ display_slot_usage("prod")
 """
 """What the commands stats, worker_uptime and slot_usage call. The commands themselves compare
 versions first in a way that no setuptools of today takes, and end before they ask anything."""
+TAIL = """
+import subprocess, sys
+from streamparse.util import activate_env, get_logfiles_cmd
+activate_env("prod")
+command = get_logfiles_cmd(topology_name=sys.argv[1], pattern="count_bolt") + " | xargs tail -n 5"
+print(subprocess.run(["sh", "-c", command], text=True, capture_output=True, check=True).stdout)
+"""
+"""What `sparse tail -p count_bolt` runs by ssh on each host that Nimbus names, on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +177,8 @@ def test_a_project_is_submitted_looked_at_replaced_and_killed(sparse: Sparse) ->
 
 
 def test_the_numbers_come_from_the_ui(sparse: Sparse) -> None:
-    """stats, worker_uptime and slot_usage ask Storm's REST, which is `heronpy ui`'s."""
+    """stats, worker_uptime and slot_usage ask Storm's REST, which is `heronpy ui`'s; tail reads the
+    files of the folder that Nimbus names."""
     ui = sparse.place.start("ui", "--port", "0")
     sparse.configure(**{"ui.port": int(port_of(ui))})
     assert sparse.submit().returncode == 0, sparse.nimbus.err
@@ -180,6 +189,7 @@ def test_the_numbers_come_from_the_ui(sparse: Sparse) -> None:
         return done.returncode == 0 and "word_spout" in done.stdout and "[3-3]" in done.stdout
 
     until(shown, "the numbers are shown")
+    until(lambda: "counted [" in sparse.python(["-c", TAIL, name]).stdout, "logs are found")
     sparse.call("kill", "-n", name, "--wait", "0")
     until(sparse.is_over, "it is killed")
     ui.signal()
