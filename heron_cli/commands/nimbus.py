@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heron_cli.options.cluster import with_cluster
+from heron_cli.options.login import token_in_file
 from heron_cli.options.serving import host_option, port_option
 from heron_cli.options.state_store import (
     check_private,
@@ -30,7 +31,9 @@ _DEFAULTS = NimbusOptions()
 
 @click.command("nimbus")
 @port_option(_DEFAULTS.port)
-@host_option(_DEFAULTS.host, "Loopback address to serve on.")
+@host_option(
+    _DEFAULTS.host, "Address to serve on; an address outside loopback needs TLS and a token."
+)
 @click.option(
     "--upload-max",
     type=click.IntRange(1, 1024 * 1024),
@@ -38,6 +41,21 @@ _DEFAULTS = NimbusOptions()
     show_default=True,
     metavar="MB",
     help="Largest accepted archive, in MiB.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(),
+    metavar="FILE",
+    help="Clients have to send the token in FILE.",
+)
+@click.option(
+    "--certificate",
+    type=click.Path(),
+    metavar="FILE",
+    help="Serve TLS with the certificate (chain) in FILE, as PEM.",
+)
+@click.option(
+    "--key", type=click.Path(), metavar="FILE", help="The certificate's private key, as PEM."
 )
 @click.option(
     "--lein",
@@ -53,6 +71,9 @@ def nimbus_command(
     port: int,
     host: str,
     upload_max: int,
+    token_file: str | None,
+    certificate: str | None,
+    key: str | None,
     lein_folder: str | None,
     cluster: "ClusterConfig | None",
     zookeeper: str | None,
@@ -70,11 +91,11 @@ def nimbus_command(
     heronpy nimbus --cluster west          topologies run on this cluster
     heronpy nimbus --lein ~/bin            sparse needs no Leiningen and no JVM then
     heronpy ui --port 8080                 beside it, for sparse stats and worker_uptime
+    heronpy nimbus --host 0.0.0.0 --certificate c.pem --key k.pem --token-file token.txt
     """
     if lein_folder is not None:
         _write_lein(lein_folder)
         return
-    check_address(host)
     url = store_url(zookeeper) if cluster is None else cluster.store_url
     check_private(url, insecure)
     log_text_to(logging.StreamHandler(), logging.WARNING)
@@ -84,9 +105,14 @@ def nimbus_command(
         port=port,
         upload_bytes_max=upload_max * MEBIBYTE,
         submit_command=submit_command(cluster, zookeeper, insecure),
+        token=token_in_file("--token-file", token_file),
+        certificate=certificate,
+        key=key,
     )
+    check_address(options)
     signal.signal(signal.SIGTERM, _interrupt)
-    serve(options, url, Home.of_user().path, _ready)
+    ready = _ready if options.token is None else _ready_with_token
+    serve(options, url, Home.of_user().path, ready)
 
 
 def submit_command(
@@ -108,6 +134,11 @@ def _interrupt(number: int, frame: Any) -> None:
 def _ready(host: str, port: int) -> None:
     click.echo(f"Nimbus serves Storm's clients at {host}:{port}; Ctrl-C ends it")
     click.echo(f'in config.json: "nimbus": "{host}:{port}", "use_ssh_for_nimbus": false')
+
+
+def _ready_with_token(host: str, port: int) -> None:
+    click.echo(f"Nimbus serves Storm's clients at {host}:{port}; Ctrl-C ends it")
+    click.echo("each client calls authenticate with the token first, which sparse does not")
 
 
 def _write_lein(folder: str) -> None:

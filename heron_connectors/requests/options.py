@@ -34,23 +34,31 @@ class RequestServerOptions(Struct, frozen=True, kw_only=True):
 
 def check_server_options(options: RequestServerOptions) -> None:
     """UsageError for an address that others reach, without TLS or without a token."""
-    if (options.certificate is None) != (options.key is None):
+    check_reachable(options.host, options.certificate, options.key, options.token)
+
+
+def check_reachable(
+    host: str, certificate: str | None, key: str | None, token: str | None, otherwise: str = ""
+) -> None:
+    """UsageError for an address that others reach, without TLS or without a token; `otherwise`
+    names another way, behind the options that are missing."""
+    if (certificate is None) != (key is None):
         raise UsageError("--certificate and --key go together: give both or neither")
-    if is_loopback(options.host):
+    if is_loopback(host):
         return
     missing = [
         name
         for name, value in (
-            ("--certificate FILE and --key FILE", options.certificate),
-            ("--token-file FILE", options.token),
+            ("--certificate FILE and --key FILE", certificate),
+            ("--token-file FILE", token),
         )
         if value is None
     ]
     if missing:
         raise UsageError(
-            f"--host {options.host} is reachable from other machines: give "
+            f"--host {host} is reachable from other machines: give "
             f"{' and '.join(missing)}, so that callers authenticate and their tokens are "
-            "encrypted"
+            f"encrypted{otherwise}"
         )
 
 

@@ -1,22 +1,36 @@
-"""The process behind `heronpy nimbus`: a socket on loopback, a thread for each connection."""
+"""The process behind `heronpy nimbus`: a socket, a thread for each connection.
+
+Without a token clients are users of this machine, known by the process at the other end of their
+connection. With a token a connection begins with `authenticate`, as at DRPC's server, and has the
+rights of the user of Nimbus.
+"""
 
 import logging
 import os
 import socket
+import ssl
 import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from heron_core.errors import HeronError, TopologyError, UsageError
-from heron_core.loopback import is_loopback
+from heron_connectors.requests.options import check_reachable
+from heron_connectors.requests.thrift_interface import AUTHENTICATE
+from heron_connectors.requests.thrift_interface import METHODS as METHODS_OF_REQUESTS
+from heron_connectors.requests.thrift_services import TokenGate
+from heron_core.errors import HeronError, TopologyError
 from heron_core.operations import Requester, Way
 from heron_core.thrift.calls import (
     LENGTH_BYTES,
+    AuthorizationException,
+    TApplicationException,
     ThriftCall,
     framed,
+    parse_arguments,
     parse_call,
+    refusal,
+    reply,
 )
 from heron_core.thrift.foreign_clients import (
     ForeignClient,
@@ -24,11 +38,14 @@ from heron_core.thrift.foreign_clients import (
     foreign_frame,
     oversized,
 )
+from heron_io.http_settings import server_tls
 from heron_io.listening import listen_on
 from heron_io.peer_user import peer_users
 from heron_io.state_store.opening import open_store
+from heron_tracker.auth.access import OPERATOR_TOKEN
 from heron_tracker.auth.topology_access import VISITOR
 from heron_tracker.model.reader import TrackerReader
+from heron_tracker.nimbus.methods import METHODS
 from heron_tracker.nimbus.rights import visitor_of
 from heron_tracker.nimbus.service import ANSWER_SECS, NimbusService
 from heron_tracker.nimbus.submissions import Submissions, TopologyFolders
@@ -44,14 +61,19 @@ beyond that. One more byte is how SASL begins."""
 IDLE_SECS = 600.0
 """Between two calls of a connection."""
 FRAME_SECS = 60.0
-"""For a frame that has begun, and for an answer to be taken."""
+"""For a frame that has begun, for an answer to be taken, and for the handshake of TLS."""
+UNKNOWN_CLIENT_BYTES_MAX = 64 * 1024
+"""Of a frame on a connection that has to say the token first."""
 LEAVE_SECS = 2.0
 """Time for a rejected client to read the reason."""
 ROOT = 0
 SERVER = "Nimbus"
 """Name of the server in its refusals."""
-LOOPBACK = "127.0.0.1"
-"""Nimbus listens on loopback alone."""
+NO_TOKEN = f"first call {AUTHENTICATE} with the token of this Nimbus"
+THROUGH_SSH = (
+    "; or listen on 127.0.0.1, and let clients come through ssh, as sparse does unless "
+    "use_ssh_for_nimbus is false (ssh -NL 6627:localhost:6627 THIS_HOST)"
+)
 
 log = logging.getLogger("nimbus")
 
@@ -66,6 +88,11 @@ class NimbusOptions:
     upload_bytes_max: int = 512 * 1024 * 1024
     submit_command: Sequence[str] = ()
     """`heronpy submit` with the options that say where topologies run."""
+    token: str | None = None
+    """Token required of clients; None: open to the users of this machine, by their rights."""
+    certificate: str | None = None
+    key: str | None = None
+    """Of the certificate; with both the port speaks TLS."""
 
 
 class _ClientGone(Exception):
@@ -77,7 +104,8 @@ def serve(
 ) -> None:
     """Serve until KeyboardInterrupt; `ready` is called with host and port. HeronError if the
     address cannot be had, or another Nimbus serves this state store."""
-    check_address(options.host)
+    check_address(options)
+    tls = server_tls(options.certificate, options.key)
     with listen_on(options.host, options.port, BACKLOG) as listener, open_store(store_url) as store:
         host, port = listener.getsockname()[:2]
         folders = TopologyFolders(home, store_url)
@@ -90,21 +118,17 @@ def serve(
         try:
             submissions.sweep()
             ready(host, port)
-            NimbusServer(listener, service.answer, {os.getuid(), ROOT}).run()
+            users = {os.getuid(), ROOT}
+            NimbusServer(listener, service.answer, users, options.token, tls).run()
         finally:
             service.close()
             reader.close()
             folders.close()
 
 
-def check_address(host: str) -> None:
-    """UsageError for an address reachable from other machines."""
-    if not is_loopback(host):
-        raise UsageError(
-            f"--host {host} lets others in, and a client of Storm's Thrift interface does not say"
-            " who it is: listen on 127.0.0.1, and let clients come through ssh, as sparse does"
-            " unless use_ssh_for_nimbus is false (ssh -NL 6627:localhost:6627 THIS_HOST)"
-        )
+def check_address(options: NimbusOptions) -> None:
+    """UsageError for an address that others reach, without TLS or without a token."""
+    check_reachable(options.host, options.certificate, options.key, options.token, THROUGH_SSH)
 
 
 class NimbusServer:
@@ -115,8 +139,12 @@ class NimbusServer:
         listener: socket.socket,
         answer: Callable[[ThriftCall, Requester], bytes],
         users: Iterable[int],
+        token: str | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        """`users` have all rights, as the clients with the token."""
         self._listener, self._answer, self._users = listener, answer, frozenset(users)
+        self._token, self._tls = token, tls
         self._free = threading.Semaphore(CONNECTIONS_MAX)
         self._closed = False
 
@@ -134,7 +162,7 @@ class NimbusServer:
                 client.close()
                 continue
             threading.Thread(
-                target=self._serve, args=(client, address[1]), name="client", daemon=True
+                target=self._serve, args=(client, address), name="client", daemon=True
             ).start()
 
     def close(self) -> None:
@@ -142,36 +170,54 @@ class NimbusServer:
         self._closed = True
         self._listener.shutdown(socket.SHUT_RDWR)
 
-    def _serve(self, client: socket.socket, port: int) -> None:
+    def _serve(self, client: socket.socket, address: tuple[str, int]) -> None:
+        host, port = address[:2]
         try:
-            with client:
-                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                server_port = client.getsockname()[1]
-                user = local_user(LOOPBACK, port, server_port)
-                is_owner = self._is_owner(port, server_port)
-                VISITOR.set(visitor_of(user, LOOPBACK, port, server_port, is_owner))
-                asked_by = requester_at(user, client.getpeername()[0], Way.THRIFT)
-                while self._answered(client, asked_by):
+            with client, self._secured(client) as secured:
+                secured.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                asked_by = self._begin(host, port, secured.getsockname()[1])
+                gate = TokenGate(self._token)
+                while self._answered(secured, asked_by, gate):
                     pass
         except _ClientGone:
             return
+        except ssl.SSLError as error:
+            why = error.reason or error
+            log.warning("a client at %s:%d is refused: it speaks no TLS (%s)", host, port, why)
         except OSError as error:
             log.warning("a client is lost: %s", error)
         finally:
             self._free.release()
+
+    def _secured(self, client: socket.socket) -> socket.socket:
+        if self._tls is None:
+            return client
+        client.settimeout(FRAME_SECS)
+        return self._tls.wrap_socket(client, server_side=True)
+
+    def _begin(self, host: str, port: int, server_port: int) -> Requester:
+        """The client in events, and its rights: those of a user of this machine, or of the token.
+        A connection without the token reaches no method."""
+        user = local_user(host, port, server_port) if self._token is None else OPERATOR_TOKEN
+        is_owner = self._token is not None or self._is_owner(port, server_port)
+        VISITOR.set(visitor_of(user, host, port, server_port, is_owner))
+        return requester_at(user, host, Way.THRIFT)
 
     def _is_owner(self, port: int, server_port: int) -> bool:
         """Whether the client is of the user of Nimbus, or root; the kernel may not tell."""
         users = peer_users(port, server_port)
         return users is None or bool(users and users <= self._users)
 
-    def _answered(self, client: socket.socket, asked_by: Requester) -> bool:
+    def _answered(self, client: socket.socket, asked_by: Requester, gate: TokenGate) -> bool:
         """Whether a call was answered and the next one may come."""
         first = _received(client, LENGTH_BYTES, time.monotonic() + IDLE_SECS)
         (size,) = struct.unpack("!I", first)
         foreign = foreign_client(first, SERVER, "`heronpy ui`")
-        if foreign is None and size > FRAME_BYTES_MAX:
-            foreign = oversized(size, FRAME_BYTES_MAX, "a limit of this server")
+        size_max, limit = FRAME_BYTES_MAX, "a limit of this server"
+        if not gate.is_passed:
+            size_max, limit = UNKNOWN_CLIENT_BYTES_MAX, f"before {AUTHENTICATE}"
+        if foreign is None and size > size_max:
+            foreign = oversized(size, size_max, limit)
         if foreign is not None:
             _refuse(client, foreign)
             return False
@@ -181,10 +227,26 @@ class NimbusServer:
         except TopologyError:
             _refuse(client, foreign_frame(frame, SERVER))
             return False
-        answer = self._answer(call, asked_by)
+        is_open = gate.is_passed and (call.method != AUTHENTICATE or self._token is None)
+        answer = self._answer(call, asked_by) if is_open else _authenticated(client, call, gate)
         client.settimeout(FRAME_SECS)
         client.sendall(framed(answer))
         return True
+
+
+def _authenticated(client: socket.socket, call: ThriftCall, gate: TokenGate) -> bytes:
+    """The answer to a client that says the token, or has to say it first."""
+    method = METHODS_OF_REQUESTS[AUTHENTICATE]
+    if call.method != AUTHENTICATE:
+        return refusal(call, METHODS.get(call.method), AuthorizationException(NO_TOKEN))
+    try:
+        gate.present(parse_arguments(method, call)["token"])
+    except TApplicationException as error:
+        return refusal(call, method, error)
+    if gate.is_passed:
+        return reply(call, method, None)
+    log.warning("a client at %s:%d says a wrong token", *client.getpeername()[:2])
+    return refusal(call, method, AuthorizationException(NO_TOKEN))
 
 
 def _refuse(client: socket.socket, foreign: ForeignClient) -> None:

@@ -1,5 +1,6 @@
 """A Nimbus over topologies that a test makes up, and the installed streamparse's own client."""
 
+import ssl
 import sys
 import threading
 import time
@@ -102,7 +103,11 @@ class RunningNimbus:
 
 @contextmanager
 def running_nimbus(
-    path: Path, users: Sequence[int], snapshots: Mapping[str, TopologySnapshot] | None = None
+    path: Path,
+    users: Sequence[int],
+    snapshots: Mapping[str, TopologySnapshot] | None = None,
+    token: str | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> Iterator[RunningNimbus]:
     """A Nimbus whose topology `words` runs, for clients of these users."""
     known = {"words": snapshot(stats())} if snapshots is None else snapshots
@@ -118,7 +123,7 @@ def running_nimbus(
         service = NimbusService(
             store, MadeUp(known), uploads, submissions, str(path), ("127.0.0.1", port)
         )
-        server = NimbusServer(listener, service.answer, users)
+        server = NimbusServer(listener, service.answer, users, token, tls)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         try:

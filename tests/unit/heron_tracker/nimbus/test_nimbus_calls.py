@@ -22,7 +22,7 @@ from heron_core.thrift.calls import (
     refusal,
     reply,
 )
-from heron_core.thrift.foreign_clients import foreign_answer
+from heron_core.thrift.foreign_clients import foreign_client
 from heron_core.thrift.structs import Reader, Struct
 from heron_tracker.nimbus import structs
 from heron_tracker.nimbus.calls import unknown_method
@@ -210,13 +210,15 @@ def test_a_result_is_read_by_the_client() -> None:
         (b"\x01\0\0\0", "a Thrift client with SASL"),
         (b"GET ", "an HTTP client"),
         (b"\x16\x03\x01\x02", "a client with TLS"),
+        (b"\x82!\0\x07", "a Thrift client with TCompactProtocol"),
+        (b'[1,"', "a Thrift client with TJSONProtocol"),
     ],
 )
 def test_other_clients_are_known_by_their_first_bytes(first: bytes, what: str) -> None:
-    found = foreign_answer(first, "Nimbus", "`heronpy ui`")
+    found = foreign_client(first, "Nimbus", "`heronpy ui`")
     assert found is not None
-    assert found[0] == what
+    assert found.kind == what
 
 
 def test_the_length_of_a_frame_is_none_of_them() -> None:
-    assert foreign_answer(struct.pack("!i", 60_000), "Nimbus", "`heronpy ui`") is None
+    assert foreign_client(struct.pack("!i", 60_000), "Nimbus", "`heronpy ui`") is None

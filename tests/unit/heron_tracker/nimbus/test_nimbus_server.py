@@ -5,8 +5,10 @@ import os
 import pwd
 import re
 import socket
+import ssl
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +23,25 @@ from thriftpy2.transport import (
     TMemoryBuffer,
 )
 
+from heron_connectors.requests.thrift_interface import METHODS as REQUESTS
 from heron_core.errors import HeronError, UsageError
 from heron_core.records import replace
 from heron_core.state_tree import operations_path, topology_path
+from heron_core.thrift.calls import (
+    AuthorizationException,
+    ThriftMethod,
+    call_message,
+    framed,
+    parse_answer,
+    parse_result,
+)
+from heron_io.http_settings import server_tls
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.nimbus.server import check_address
+from heron_tracker.nimbus.methods import METHODS
+from heron_tracker.nimbus.server import NimbusOptions, check_address
 from heron_tracker.nimbus.submissions import TopologyFolders
 from tests.process.process_support import until
+from tests.unit.certificate_support import self_signed
 from tests.unit.heron_tracker.nimbus.installed_storm import installed
 from tests.unit.heron_tracker.nimbus.nimbus_support import (
     UPLOAD_BYTES_MAX,
@@ -346,11 +360,65 @@ def test_a_client_of_another_protocol_of_thrift_gets_the_sentence_in_its_own_for
     assert re.fullmatch(rf"a Thrift client with {named} at 127\.0\.0\.1:\d+ is refused: .*", line)
 
 
-def test_an_address_of_others_is_refused() -> None:
-    """With the way that sparse goes itself."""
-    check_address("127.0.0.1")
-    with pytest.raises(UsageError, match=r"through ssh, as sparse does .* \(ssh -NL 6627:"):
-        check_address("0.0.0.0")
+def test_an_address_of_others_takes_tls_and_a_token() -> None:
+    """Without either the line names the options, and the way that sparse goes itself."""
+    check_address(NimbusOptions())
+    open_address = NimbusOptions(host="0.0.0.0", token=TOKEN)
+    missing = r"give --certificate FILE and --key FILE, .* through ssh, as sparse does .* -NL 6627:"
+    with pytest.raises(UsageError, match=missing):
+        check_address(open_address)
+    check_address(replace(open_address, certificate="c.pem", key="k.pem"))
+    with pytest.raises(UsageError, match="--certificate and --key go together"):
+        check_address(NimbusOptions(certificate="c.pem"))
+
+
+TOKEN = "a-token-of-some-length"
+
+
+def client_with_tls(port: int, certificate: Path) -> socket.socket:
+    """A connection that trusts the certificate of the server."""
+    context = ssl.create_default_context(cafile=str(certificate))
+    raw = socket.create_connection(("127.0.0.1", port), 20.0)
+    return context.wrap_socket(raw, server_hostname="localhost")
+
+
+def called(client: socket.socket, method: str, known: ThriftMethod, *values: Any) -> Any:
+    """The result of a call over a connection."""
+    client.sendall(framed(call_message(method, known, 1, *values)))
+    with client.makefile("rb") as stream:
+        size = int.from_bytes(stream.read(4), "big")
+        return parse_result(known, parse_answer(stream.read(size)))
+
+
+def test_a_client_with_the_token_has_all_rights_over_tls(tmp_path: Path) -> None:
+    """Also where the process of the client is of another user; others reach no method."""
+    certificate, key = self_signed(tmp_path)
+    authenticate, list_topologies = REQUESTS["authenticate"], METHODS["getTopologySummaries"]
+    tls = server_tls(str(certificate), str(key))
+    with running_nimbus(tmp_path, STRANGERS, token=TOKEN, tls=tls) as nimbus:
+        with client_with_tls(nimbus.port, certificate) as client:
+            for _ in range(2):
+                with pytest.raises(AuthorizationException, match="first call authenticate with"):
+                    called(client, "getTopologySummaries", list_topologies)
+                with pytest.raises(AuthorizationException, match="first call authenticate with"):
+                    called(client, "authenticate", authenticate, "a wrong one")
+            assert called(client, "authenticate", authenticate, TOKEN) is None
+            (words,) = called(client, "getTopologySummaries", list_topologies)
+            assert words.name == "words"
+        with client_with_tls(nimbus.port, certificate) as client:
+            client.sendall(struct.pack("!i", 1024 * 1024))
+            assert client.recv(1) == b""  # too large without the token
+
+
+def test_a_client_without_tls_is_left(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    certificate, key = self_signed(tmp_path)
+    tls = server_tls(str(certificate), str(key))
+    with running_nimbus(tmp_path, [os.getuid()], token=TOKEN, tls=tls) as nimbus:
+        with suppress(ConnectionResetError):
+            answered(nimbus.port, framed(call_message("getLeader", METHODS["getLeader"], 1)))
+        until(lambda: bool(caplog.records), "the log has a line")
+    (line,) = (record.getMessage() for record in caplog.records)
+    assert re.match(r"a client at 127\.0\.0\.1:\d+ is refused: it speaks no TLS", line)
 
 
 def test_a_second_nimbus_of_a_state_store_is_refused(nimbus: RunningNimbus, tmp_path: Path) -> None:
