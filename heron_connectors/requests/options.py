@@ -28,20 +28,20 @@ class RequestServerOptions(Struct, frozen=True, kw_only=True):
     """Token required of callers and topologies; None: open."""
     certificate: str | None = None
     key: str | None = None
-    """Of the certificate; with both all three ports speak TLS."""
+    """Key of the certificate; with a certificate all three ports speak TLS."""
     limits: RequestLimits = RequestLimits()
 
 
 def check_server_options(options: RequestServerOptions) -> None:
-    """UsageError for an address that others reach, without TLS or without a token."""
+    """UsageError for an address outside of loopback without TLS or without a token."""
     check_reachable(options.host, options.certificate, options.key, options.token)
 
 
 def check_reachable(
     host: str, certificate: str | None, key: str | None, token: str | None, otherwise: str = ""
 ) -> None:
-    """UsageError for an address that others reach, without TLS or without a token; `otherwise`
-    names another way, behind the options that are missing."""
+    """UsageError for an address outside of loopback without TLS or without a token; `otherwise`
+    names a further remedy behind the missing options."""
     if (certificate is None) != (key is None):
         raise UsageError("--certificate and --key go together: give both or neither")
     if is_loopback(host):
@@ -63,7 +63,7 @@ def check_reachable(
 
 
 class Addresses(Struct, frozen=True):
-    """Where a server that has begun is reached: pairs of host and port."""
+    """Addresses of a running server: pairs of host and port."""
 
     callers: tuple[str, int]
     topologies: tuple[str, int]
