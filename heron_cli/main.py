@@ -118,6 +118,10 @@ COMMANDS = {
         "heron_cli.commands.chaos",
         "Kill, stop and slow down processes of a topology, and see it recover.",
     ),
+    "record": (
+        "heron_cli.commands.record",
+        "Have a running topology write its newest input and state, for `heronpy replay`.",
+    ),
     "replay": (
         "heron_cli.commands.replay",
         "Run a recorded failure of an instance again, with the same or with corrected code.",

@@ -54,6 +54,8 @@ class EventKind(StrEnum):
     """The topology has been restored from a checkpoint, or could not."""
     LOG_LEVEL = "log level"
     """The time of a changed log level is over."""
+    RECORDED = "recorded"
+    """An incident of the flight recorder was written on request."""
     ACTION = "action"
     """A user has asked for something: `requester` has the user, the address and the way."""
 

@@ -61,6 +61,7 @@ class MainThreadCalls(Struct, frozen=True):
     checkpoint_completed: Callable[[messages.CheckpointCompleted], None]
     sample: Callable[[messages.SampleTuples], None]
     query: Callable[[messages.QueryState], None]
+    record: Callable[[messages.RecordIncident], None]
 
 
 def is_replaced(before: Mapping[int, str], now: Mapping[int, str]) -> bool:
@@ -157,7 +158,12 @@ class ControlCore:
             case messages.CheckpointCompleted() as completed:
                 self._shared.call(partial(self._calls.checkpoint_completed, completed))
                 return [Wake()]
-            case messages.SampleTuples() | messages.QueryState() | messages.LogLevels() as wanted:
+            case (
+                messages.SampleTuples()
+                | messages.QueryState()
+                | messages.RecordIncident()
+                | messages.LogLevels()
+            ) as wanted:
                 return self._observe(wanted)
             case messages.Superseded(reason):
                 # Nothing done by the process counts any more, so nothing is worth finishing.
@@ -165,13 +171,22 @@ class ControlCore:
         return []
 
     def _observe(
-        self, wanted: messages.SampleTuples | messages.QueryState | messages.LogLevels
+        self,
+        wanted: (
+            messages.SampleTuples
+            | messages.QueryState
+            | messages.RecordIncident
+            | messages.LogLevels
+        ),
     ) -> Out:
-        """A request for a sample of the output, for state, or for other lines in the log."""
+        """A request for a sample of the output, for state, for an incident, or for other lines in
+        the log."""
         if isinstance(wanted, messages.LogLevels):
             return [InstanceLogLevels(wanted)]
         if isinstance(wanted, messages.SampleTuples):
             self._shared.call(partial(self._calls.sample, wanted))
+        elif isinstance(wanted, messages.RecordIncident):
+            self._shared.call_between(partial(self._calls.record, wanted))
         else:
             self._shared.call_between(partial(self._calls.query, wanted))
         return [Wake()]

@@ -26,6 +26,7 @@ from heron_instance.blocked_time import BlockedTime
 from heron_instance.checkpointing import Checkpointing
 from heron_instance.consumed import CONSUMED_BYTES, Consumed
 from heron_instance.control_core import ControlCore, Identity, MainThreadCalls
+from heron_instance.demanded_incident import answer_of
 from heron_instance.events import (
     Connected,
     ControlReceived,
@@ -59,8 +60,7 @@ from heron_instance.state_queries import StateQueries
 from heron_instance.state_transfer import made_transfer, prepare_update
 
 IDLE_SECS = (0.001, 0.001, 0.001, 0.002, 0.002, 0.004, 0.008, 0.01)
-"""Pause of a spout without output (Storm's SleepSpoutWaitStrategy: 1 ms); a source that stays
-silent is polled a hundred times a second."""
+"""Pause of a spout without output, as Storm's at first; then 100 polls a second."""
 WAIT_SECS_MAX = 1.0
 """Upper limit of a wait without due work."""
 IDLE_BOLT_WAIT_SECS_MAX = 60.0
@@ -97,8 +97,7 @@ class InstanceCore:
         """Of a bolt: what came and is not processed yet."""
         self._packing = packing
         self._finished_sent: bool | None = False
-        """Last report to the stream manager on whether the spout has finished; None: to be
-        reported again."""
+        """Last report on whether the spout has finished; None: to be reported again."""
         self._blocked_time = BlockedTime(self._clock)
         self._idle_turns = 0
         """Consecutive spout turns without output."""
@@ -128,6 +127,7 @@ class InstanceCore:
             self._checkpoint_completed,
             lambda wanted: self.instance.samples.begin(wanted),  # noqa: PLW0108 (of then)
             self.queries.take,
+            lambda asked: self.enqueue(answer_of(asked, identity.task, self.driver.recorder)),
         )
         metrics, poll = UserMetrics(self.instance.context.metrics), environment.poll
         self.control = ControlCore(identity, self.driver, shared, calls, metrics, poll)
@@ -341,8 +341,8 @@ class InstanceCore:
         """Tell the master when the spout has finished, and when a failed tuple opens it again."""
         if driver.finished is not self._finished_sent:
             self._finished_sent = driver.finished
-            finished = messages.SpoutFinished(self.identity.task, driver.finished)
-            self.enqueue(SendControl(finished))
+            task = self.identity.task
+            self.enqueue(SendControl(messages.SpoutFinished(task, driver.finished)))
             self._transition_log.record(now, f"finished: {driver.finished}")
 
     def send(self, messages: list[Frames]) -> None:

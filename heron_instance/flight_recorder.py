@@ -89,8 +89,11 @@ class FlightRecorder:
         clock: Callable[[], float],
         keep: Keep,
         left_behind: "LeftRing | None" = None,
+        on_demand: bool = False,
     ) -> None:
-        """`left_behind`: records of the task's killed process."""
+        """`left_behind`: records of the task's killed process. `on_demand`: incidents are written
+        on request only, and not when user code raises."""
+        self._on_demand = on_demand
         self._ring = ring
         self._clock = clock
         self._keep = keep
@@ -150,7 +153,7 @@ class FlightRecorder:
         self._base(RecordKind.BEGAN, number, state)
         left, self._left_behind = self._left_behind, None
         if left is not None:
-            self._driver.report(self._kept(lambda: left.recorded(number, state)))
+            self._driver.report(self._kept(lambda: left.recorded(number, state))[1])
 
     def saved(self, number: int, state: StateBytes) -> None:
         """The state was taken; later records follow the state."""
@@ -184,37 +187,40 @@ class FlightRecorder:
         failure = Failure(where, line_of(error), text)
         self._note(RecordKind.FAILED, 0, self._clock(), failure)
         key = where, type(error).__name__
+        if self._on_demand:
+            return ""
         if key in self._known or len(self._known) >= KNOWN_FAILURES_MAX:
             self.repeated += 1
             return ""
         self._known.add(key)
-        return self._kept_now(RAISED)
+        return self._kept_now(RAISED)[1]
 
-    def demanded(self) -> str:
-        """Make an incident on request; returns a line for people."""
+    def demanded(self) -> tuple[bool, str]:
+        """Make an incident on request; returns whether the file is written, and a line."""
         return self._kept_now(DEMANDED)
 
-    def _kept_now(self, cause: str) -> str:
+    def _kept_now(self, cause: str) -> tuple[bool, str]:
         state = self._state
         try:
             data = None if state is None else decode_input(as_bytes(state))[0] or None
         except Exception as error:  # reported by the checkpoint's writer, too
-            return f"no incident is recorded: its state cannot be serialised: {line_of(error)}"
+            reason = f"its state cannot be serialised: {line_of(error)}"
+            return False, f"no incident is recorded: {reason}"
         is_complete = self._ring.tail <= self._base_at
         executed = None if cause == RAISED else self._driver.metrics.executed
         records = self._ring.content(self._base_at)
         recorded = Recorded(
             cause, self._number, data, records, is_complete, executed, "", self.left_out
         )
-        text = self._kept(lambda: recorded)
+        kept = self._kept(lambda: recorded)
         self._ring.note_written()
-        return text
+        return kept
 
-    def _kept(self, make: Callable[[], Recorded]) -> str:
+    def _kept(self, make: Callable[[], Recorded]) -> tuple[bool, str]:
         try:
-            return f"incident recorded, run it again: heronpy replay {self._keep(make())}"
+            return True, f"incident recorded, run it again: heronpy replay {self._keep(make())}"
         except (HeronError, OSError) as error:
-            return f"no incident is recorded: {error}"
+            return False, f"no incident is recorded: {error}"
 
     def statistics(self) -> dict[str, int]:
         """Counts of failures without an incident of their own, and of records left out."""

@@ -52,12 +52,14 @@ class RecordingFiles:
         path = f"{task.folder}/{task.label}{RING_ENDING}"
         self.warning = ""
         """Damage of the previous process's ring; empty without damage."""
-        left = self._left(path, predecessor) if predecessor else None
+        on_demand = keys.value_of(config, keys.FLIGHT_RECORDER) == values.ON_DEMAND
+        left = self._left(path, predecessor) if predecessor and not on_demand else None
         mib = keys.value_of(config, keys.FLIGHT_RECORDER_MIB)
         most = keys.value_of(config, keys.FLIGHT_RECORDER_INCIDENTS)
         self._incidents = IncidentFolder(task.folder, task.label, most)
         self._file = MappedRing(path, mib, self._ahead_secs)
-        self.recorder = FlightRecorder(self._file.ring, time.monotonic, self._keep, left)
+        ring = self._file.ring
+        self.recorder = FlightRecorder(ring, time.monotonic, self._keep, left, on_demand)
 
     def _left(self, path: str, predecessor: str) -> LeftRing | None:
         try:

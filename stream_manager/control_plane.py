@@ -29,6 +29,7 @@ Out = list[events.Instruction]
 ForSome = (
     messages.FinishBolts
     | messages.SampleTuples
+    | messages.RecordIncident
     | messages.QueryState
     | messages.SaveForUpdate
     | messages.DeferFails
@@ -148,6 +149,7 @@ class ControlPlane:
                 | messages.FailsDeferred()
                 | messages.TraceReport()
                 | messages.TuplesSampled()
+                | messages.IncidentRecorded()
             ):
                 out.append(events.ToMaster(message))
 
@@ -298,6 +300,7 @@ class ControlPlane:
             case (
                 messages.FinishBolts()
                 | messages.SampleTuples()
+                | messages.RecordIncident()
                 | messages.QueryState()
                 | messages.SaveForUpdate()
                 | messages.DeferFails()

@@ -12,6 +12,7 @@ from heron_core.topology_events import ACTED, EventKind
 from heron_core.typed_json import from_json, to_json
 from heron_core.wire.messages import Command, Json, Reply
 from heron_engine.topology_master import events
+from heron_engine.topology_master.incident_requests import IncidentRequests
 from heron_engine.topology_master.lifecycle import Lifecycle
 from heron_engine.topology_master.log_levels import LogLevelTable
 from heron_engine.topology_master.queries import query_route
@@ -38,8 +39,10 @@ class Commands:
         samples: Samples,
         shell_runs: ShellRuns,
         levels: LogLevelTable,
+        recordings: IncidentRequests,
     ) -> None:
         self._life = life
+        self._recordings = recordings
         self._shell_runs = shell_runs
         self._levels = levels
         self._source = source
@@ -58,6 +61,8 @@ class Commands:
             "log_level": self._log_level,
             "sample": self._sample,
             "sampled": self._sampled,
+            "record": self._record,
+            "recorded": self._recorded,
             "run": self._run,
             "ran": self._ran,
             "query_route": self._query_route,
@@ -161,6 +166,17 @@ class Commands:
 
     def _sampled(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         return self._samples.found(arguments.get("sample"), self._life.plan.packing)
+
+    def _record(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        """Have instances write incidents; `recorded` has their answers."""
+        request = self._recordings.begin(arguments, self._life.plan.packing)
+        what = f"record incidents of {arguments.get('component') or 'all components'}"
+        self._life.incidents.acted(now, what, arguments.get("requester"))
+        self._life.send_all(request, out)
+        return {"record": request.record}
+
+    def _recorded(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
+        return self._recordings.found(arguments.get("record"), self._life.plan.packing)
 
     def _run(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         """Begin a shell command beside each container; `ran` has the results. The event is written

@@ -29,6 +29,7 @@ from heron_core.wire import messages
 from heron_engine.topology_master import events
 from heron_engine.topology_master.commands import Commands, send_levels
 from heron_engine.topology_master.effectively_once import EffectivelyOnce
+from heron_engine.topology_master.incident_requests import IncidentRequests
 from heron_engine.topology_master.incidents import Incidents
 from heron_engine.topology_master.lifecycle import Lifecycle
 from heron_engine.topology_master.log_levels import LogLevelTable
@@ -93,10 +94,13 @@ class TopologyMaster:
         self._keep_at = float("-inf")
         self._kept: messages.Json = kept
         self._samples = Samples(topology)
+        self._recordings = IncidentRequests(topology)
         self._queries = Queries(topology)
         self._shell_runs = ShellRuns(topology)
         self._levels = LogLevelTable(topology, wall_clock_secs, kept.get("log_levels", ()))
-        self._commands = Commands(self._life, self, self._samples, self._shell_runs, self._levels)
+        self._commands = Commands(
+            self._life, self, self._samples, self._shell_runs, self._levels, self._recordings
+        )
         self._transition_log = TransitionLog()
         self._log_malformed_at = float("-inf")
 
@@ -310,6 +314,7 @@ class TopologyMaster:
                 messages.InstanceReplaced()
                 | messages.TraceReport()
                 | messages.TuplesSampled()
+                | messages.IncidentRecorded()
                 | messages.StateAnswered()
             ):
                 self._check_task(message.task)
@@ -405,6 +410,7 @@ class TopologyMaster:
             messages.InstanceReplaced
             | messages.TraceReport
             | messages.TuplesSampled
+            | messages.IncidentRecorded
             | messages.StateAnswered
         ),
         now: float,
@@ -418,6 +424,10 @@ class TopologyMaster:
                 out.append(events.ExportTrace(task, tuple(executions_of(report))))
             case messages.TuplesSampled():
                 self._samples.take(message)
+            case messages.IncidentRecorded(task, _, _, text):
+                if self._recordings.take(message):
+                    at = (task, self.packing)
+                    self._life.incidents.record(now, EventKind.RECORDED, text, instance=at)
             case messages.StateAnswered():
                 self._queries.take(message, self.packing, out)
 

@@ -250,9 +250,10 @@ ENDED_VISIBLE_HOURS = OBSERVATION.add(Key(
     why="a failure in the night is seen in the morning",
 ))
 FLIGHT_RECORDER = OBSERVATION.add(Key(
-    "topology.flight.recorder", r.switch(v.OFF, v.FAILURE), v.OFF,
-    "keep the newest input of each instance, and write it out for `heronpy replay` when user code"
-    " raises or the process is killed: `failure`, or `off`",
+    "topology.flight.recorder", r.switch(v.OFF, v.FAILURE, v.ON_DEMAND), v.OFF,
+    "keep the newest input of each instance, and write it out for `heronpy replay`: `failure`, when"
+    " user code raises, the process is killed, or `heronpy record` asks; `on-demand`, when `heronpy"
+    " record` asks; or `off`",
     owner=Owner.COMPONENT, on_spark=False, see="REPLAY.md",
     why="the files have the tuples' values, and each message is copied once",
 ))

@@ -46,6 +46,7 @@ ROCKSDB = "rocksdb"
 
 OFF = "off"
 FAILURE = "failure"
+ON_DEMAND = "on-demand"
 RECORDER_MIB_MAX = 4096
 """Of a flight recorder: a larger ring is a disk's work at each restart."""
 INCIDENTS_MAX = 1000

@@ -16,8 +16,11 @@ from heron_core.wire.field_types import WHOLE_NUMBER_MAX as WHOLE_NUMBER_MAX
 from heron_core.wire.field_types import Amount as Amount
 from heron_core.wire.field_types import Json as Json
 from heron_core.wire.field_types import Whole as Whole
+from heron_core.wire.incident_messages import IncidentRecorded as IncidentRecorded
+from heron_core.wire.incident_messages import RecordIncident as RecordIncident
 from heron_core.wire.query_messages import QueryOutcome as QueryOutcome
 from heron_core.wire.query_messages import QueryState as QueryState
+from heron_core.wire.query_messages import SampleTuples as SampleTuples
 from heron_core.wire.query_messages import StateAnswered as StateAnswered
 from heron_core.wire.query_messages import StateQuestion as StateQuestion
 from heron_core.wire.shell_messages import RunShell as RunShell
@@ -108,17 +111,6 @@ class TraceReport(Struct, frozen=True, array_like=True, tag=True):
 
     task: Whole
     report: Json
-
-
-class SampleTuples(Struct, frozen=True, array_like=True, tag=True):
-    """From the master, on to the instances of `tasks`: report the next `count` tuples sent on a
-    stream within `secs` seconds."""
-
-    sample: Whole
-    tasks: tuple[Whole, ...]
-    stream: str
-    count: Whole
-    secs: Whole
 
 
 class LogLevels(Struct, frozen=True, array_like=True, tag=True):
@@ -430,6 +422,7 @@ FromInstance = (
     | InstanceHeartbeat
     | TraceReport
     | TuplesSampled
+    | IncidentRecorded
     | StateAnswered
     | QuiescenceReport
     | SpoutFinished
@@ -444,6 +437,7 @@ ToInstance = (
     | QuiescenceProbe
     | FinishBolts
     | SampleTuples
+    | RecordIncident
     | LogLevels
     | QueryState
     | Superseded
@@ -459,6 +453,7 @@ FromStreamManager = (
     | Pong
     | TraceReport
     | TuplesSampled
+    | IncidentRecorded
     | ShellRan
     | StateAnswered
     | QuiescenceReport
@@ -473,6 +468,7 @@ ToStreamManager = (
     | QuiescenceProbe
     | FinishBolts
     | SampleTuples
+    | RecordIncident
     | RunShell
     | LogLevels
     | QueryState

@@ -1,4 +1,4 @@
-"""Messages of live queries of state: the question to an instance, and the answer."""
+"""Messages of live queries of state, and the request for a sample: questions and answers."""
 
 from enum import Enum
 
@@ -70,3 +70,14 @@ class StateAnswered(Struct, frozen=True, array_like=True, tag=True):
     """One line for an outcome without entries."""
     entries: tuple[tuple[bytes, str], ...] = ()
     """(place in the order of keys, JSON) of each entry, in that order."""
+
+
+class SampleTuples(Struct, frozen=True, array_like=True, tag=True):
+    """From the master, on to the instances of `tasks`: report the next `count` tuples sent on a
+    stream within `secs` seconds."""
+
+    sample: Whole
+    tasks: tuple[Whole, ...]
+    stream: str
+    count: Whole
+    secs: Whole

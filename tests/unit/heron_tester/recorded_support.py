@@ -102,12 +102,13 @@ class RecordedRun:
         config: Mapping[str, Any] | None = None,
         ring_bytes: int = RING_BYTES,
         fields: tuple[str, ...] = ("a", "b"),
+        on_demand: bool = False,
     ) -> None:
         self.now = 100.0
         self.kept: list[Recorded] = []
         self.sent: list[Frames] = []
         self.ring = RecordRing.begun(bytearray(HEADER_BYTES + ring_bytes), 5.0)
-        self.recorder = FlightRecorder(self.ring, self._clock, self._keep)
+        self.recorder = FlightRecorder(self.ring, self._clock, self._keep, None, on_demand)
         self.topology = topology_of(
             kind, (StreamSpec("default", fields),), [reads(SHUFFLE)],
             {"topology.reliability.mode": mode, **(config or {})},

@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 
 from heron_core.errors import UsageError
+from heron_core.incidents import DEMANDED
+from heron_core.wire import messages
+from heron_instance.events import ControlReceived, SendControl, Turn
 from heron_tester.replay import Replay, ReplayHooks, recorded_topology, with_code_of
+from tests.unit.heron_instance.instance_support import SOURCE
 from tests.unit.heron_tester.recorded_support import (
     CorrectedTotals,
     Counter,
@@ -143,3 +147,40 @@ def test_other_code_has_to_have_the_component() -> None:
     topology = recorded_topology(failing(MOST).incident())
     with pytest.raises(UsageError, match=r"has no component 'absent', .* it has other, readers"):
         with_code_of(topology, topology, "absent")
+
+
+def answers_to_a_request(run: RecordedRun) -> list[messages.IncidentRecorded]:
+    """Of the instance, between two tuples."""
+    asked = messages.RecordIncident(7, (SOURCE,))
+    handled = (ControlReceived(asked), Turn())
+    out = [each for event in handled for each in run.core.handle(event, run.now)]
+    sent = [each.message for each in out if isinstance(each, SendControl)]
+    return [each for each in sent if isinstance(each, messages.IncidentRecorded)]
+
+
+def test_an_instance_writes_an_incident_when_it_is_asked() -> None:
+    run = RecordedRun(Totals, ONCE)
+    run.receive(values(1, 2, 3))
+    text = "incident recorded, run it again: heronpy replay some.incident"
+    assert answers_to_a_request(run) == [messages.IncidentRecorded(SOURCE, 7, True, text)]
+    assert run.kept[-1].cause == DEMANDED
+    result = replayed(run.incident())
+    assert (result.tuples, result.failures) == (3, [])
+
+
+def test_an_instance_without_a_recorder_says_so() -> None:
+    run = RecordedRun(Totals, ONCE)
+    run.core.driver.recorder = None
+    (answer,) = answers_to_a_request(run)
+    assert not answer.is_written
+    assert answer.text.startswith("topology.flight.recorder is off")
+
+
+def test_a_recorder_on_demand_writes_nothing_when_user_code_raises() -> None:
+    run = RecordedRun(Totals, ONCE, on_demand=True)
+    run.receive(values(1, -2))
+    assert run.kept == []
+    (answer,) = answers_to_a_request(run)
+    assert answer.is_written
+    (failure,) = replayed(run.incident()).failures
+    assert failure.tuple_number == 2
