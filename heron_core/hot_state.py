@@ -21,7 +21,8 @@ else:
     cython = SimpleNamespace(compiled=False)  # as in hot_path.py
 
 if not cython.compiled:  # else hot_state.pxd has the compiled ones
-    from heron_core.hot_tables import FlatTable, NestedTable, cannot_change
+    from heron_core.hot_tables import FlatTable, NestedTable
+    from heron_core.state.plain_types import cannot_change
 
 Process = Callable[[Any], Any]
 PositionsOf = Callable[[Any], Sequence[int]]

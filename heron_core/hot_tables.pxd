@@ -4,6 +4,9 @@ cimport cython
 
 cdef extern from "hot_tables.h":
     bint cannot_change(object value)
+    bint is_value_of(object cell, object value)
+    object packed_changes(list keys, list cells, object absent)
+    object packed_entries(dict entries, object absent)
 
 cdef object ABSENT
 

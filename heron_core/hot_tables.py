@@ -12,6 +12,7 @@ from itertools import islice
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from heron_core.state.plain_types import IMMUTABLE
 from heron_core.state.protocol import ABSENT, StateKind, StateTable, TableId
 
 if TYPE_CHECKING:
@@ -25,21 +26,17 @@ else:
 
 CHANGED_MIN = 1000
 """Changed entries up to this number are noted one by one, however small the table; far more than
-the table's entries means keys that came and went, and then the whole table is saved.
-"""
-IMMUTABLE: frozenset[type] = frozenset(
-    {int, float, str, bytes, bool, type(None), complex, frozenset}
-)
-"""Exact types whose values cannot change in place. A tuple may hold a list."""
-
+the table's entries means keys that came and went, and then the whole table is saved."""
 EXAMINED_EACH_WRITE = 2
 """Entries examined per write: one would suffice without new writes; more only slow a write."""
 
 if not cython.compiled:
-
-    def cannot_change(value: Any) -> bool:
-        """Whether a value is of one of the types IMMUTABLE."""
-        return type(value) in IMMUTABLE
+    from heron_core.state.plain_types import (
+        cannot_change,
+        is_value_of,
+        packed_changes,
+        packed_entries,
+    )  # fmt: skip
 
 
 class MemoryTable:
@@ -90,6 +87,7 @@ class FlatTable(MemoryTable):
 
     def __init__(self, table_id: TableId, codec: Any) -> None:
         MemoryTable.__init__(self, table_id, codec)
+        assert is_value_of(Cell(ABSENT), ABSENT)  # as hot_tables.h has it
         self._epoch: int = 0
         """The snapshots that were taken."""
         self._noted_keys: list[Any] | None = None
@@ -211,6 +209,17 @@ class FlatTable(MemoryTable):
                 values.append(cell.value)
         return keys, values, list(self._gone)
 
+    def packed(self, *, full: bool) -> tuple[bytes, bytes, list[Any]] | None:
+        """All entries, or the changes: keys and values as msgpack arrays, removed keys; None where
+        `values` and `changes` have to be packed."""
+        if full:
+            found = packed_entries(self.entries, ABSENT)
+        elif self._noted_keys is None or self._mutable:
+            return None
+        else:
+            found = packed_changes(self._noted_keys, self._noted, ABSENT)
+        return None if found is None else (*found, [] if full else list(self._gone))
+
     def load(self, keys: list[Any], values: list[Any]) -> None:
         """Take over entries of a snapshot."""
         self._last_key, self._last = ABSENT, None
@@ -224,14 +233,8 @@ class NestedTable(MemoryTable):
     """Many entries for a key: (key, sub) -> value."""
 
     __slots__ = (
-        "_changed_key",
-        "_changed_last",
-        "_changes",
-        "_last",
-        "_last_key",
-        "changed",
-        "size",
-    )
+        "_changed_key", "_changed_last", "_changes", "_last", "_last_key", "changed", "size",
+    )  # fmt: skip
 
     def __init__(self, table_id: TableId, codec: Any) -> None:
         MemoryTable.__init__(self, table_id, codec)

@@ -24,6 +24,7 @@ from heron_core.state.protocol import StateKind, TableId
 _MAGIC = b"HSTATE"
 VERSION = 1
 _LENGTH_BYTES = 4
+_NIL = b"\xc0"
 _START = len(_MAGIC) + 1 + _LENGTH_BYTES
 
 
@@ -35,6 +36,14 @@ class TableChanges(NamedTuple):
     values: list[Any]
     removed: list[Any]
     removed_subs: list[Any] | None
+
+
+class PackedEntries(NamedTuple):
+    """The same of a table without `subs`, present entries packed as msgpack arrays."""
+
+    keys: bytes
+    values: bytes
+    removed: list[Any]
 
 
 class Chunk(Struct, frozen=True):
@@ -109,12 +118,16 @@ def _read(data: bytes, file: str) -> Chunk:
     return Chunk(content, file)
 
 
-def pack_chunk(parts: dict[str, TableChanges], codec: StateCodec) -> bytes:
+def pack_chunk(parts: dict[str, TableChanges | PackedEntries], codec: StateCodec) -> bytes:
     """Changes of tables as bytes; StateError with state and key of a value that cannot be saved."""
     packed = [msgpack.Packer().pack_map_header(len(parts))]
     for name, changes in parts.items():
         packed.append(codec.pack(name))
         packed.append(b"\x95")  # an array of five
+        if isinstance(changes, PackedEntries):
+            removed = codec.pack_all(changes.removed, name, changes.removed)
+            packed += [changes.keys, _NIL, changes.values, removed, _NIL]
+            continue
         packed.append(codec.pack_all(changes.keys, name, changes.keys))
         packed.append(_packed_subs(changes.subs, name, changes.keys, codec))
         packed.append(codec.pack_all(changes.values, name, changes.keys))

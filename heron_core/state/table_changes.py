@@ -4,24 +4,30 @@ from typing import Any
 
 from heron_core.native import FlatTable, NestedTable
 from heron_core.state.protocol import ABSENT
-from heron_core.state.snapshot import TableChanges
+from heron_core.state.snapshot import PackedEntries, TableChanges
 
 Table = FlatTable | NestedTable
 
 
-def everything_in(table: Table) -> TableChanges:
+def everything_in(table: Table) -> TableChanges | PackedEntries:
     """All entries."""
     if isinstance(table, FlatTable):
+        packed = table.packed(full=True)
+        if packed is not None:
+            return PackedEntries(*packed)
         return TableChanges(list(table.entries), None, table.values(), [], None)
     pairs = [(key, sub) for key, entries in table.entries.items() for sub in entries]
     values = [value for entries in table.entries.values() for value in entries.values()]
     return _nested(pairs, values, [])
 
 
-def changes_of(table: Table) -> TableChanges:
+def changes_of(table: Table) -> TableChanges | PackedEntries:
     """The entries that have changed since the last snapshot."""
     if isinstance(table, NestedTable):
         return _nested(*_sorted_out(table.changed or {}))
+    packed = table.packed(full=False)
+    if packed is not None:
+        return PackedEntries(*packed)
     keys, values, gone = table.changes()
     return TableChanges(keys, None, values, gone, None)
 

@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 from heron_core.errors import ComponentError
-from heron_core.hot_tables import IMMUTABLE
+from heron_core.state.plain_types import IMMUTABLE
 from heron_instance.emit.routing import Route
 
 

@@ -4,13 +4,14 @@ import copy
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heron_core.errors import StateError
 from heron_core.state.codec import StateCodec
 from heron_core.state.key_values import is_laid_out
-from heron_core.state.protocol import StateKind, TableId
+from heron_core.state.protocol import ABSENT, StateKind, TableId
 from heron_frontends.adapters.tuple_layout import TupleLayout
 from heron_instance.input.tuples import EngineTuple, tuple_class
 from tests.native.hot_path_support import PYTHON, Compiled, outcome_of, run_compiled, run_python
@@ -84,6 +85,59 @@ def test_tables_hold_and_note_the_same(
             assert table.size == sum(map(len, table.entries.values()))
             assert all(table.entries.values())
     assert found[0] == found[1]
+
+
+plain = st.one_of(
+    st.text(max_size=40), st.binary(max_size=40), st.integers(-(2**64), 2**64), st.floats(),
+    st.booleans(), st.none(), st.sampled_from(["x" * 5000, "\ud800", "é" * 40, "k" * 300]),
+)  # fmt: skip
+
+
+@given(
+    before=st.lists(st.tuples(plain, plain | values), max_size=20),
+    after=st.lists(st.tuples(plain, plain | values | st.just(ABSENT)), max_size=20),
+)
+def test_entries_are_packed_as_the_codec_packs_them_or_left_to_it(
+    compiled: SimpleNamespace, before: list[Any], after: list[Any]
+) -> None:
+    codec = StateCodec("component")
+    table = compiled.FlatTable(TableId("table", StateKind.VALUE, False), codec)
+    _change(table, before)
+    table.note_changes()
+    _change(table, after)
+    changed, changes, gone = table.changes()
+    for full, some, theirs in (
+        (False, changed, changes), (True, list(table.entries), table.values()),
+    ):  # fmt: skip
+        is_short = all(map(_is_short_and_plain, some + theirs))
+        removed = [] if full else gone
+        expected = (codec.pack(some), codec.pack(theirs), removed) if is_short else None
+        assert table.packed(full=full) == expected
+
+
+def _change(table: Any, steps: list[Any]) -> None:
+    for key, value in steps:
+        if value is ABSENT:
+            table.remove(key)
+        else:
+            table.put(key, value)
+
+
+def _is_short_and_plain(value: Any) -> bool:
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    if isinstance(value, str):
+        return len(value) < 4000 and value != "\ud800"
+    return value is None or type(value) in (bytes, float)
+
+
+@pytest.mark.parametrize("number", [15, 16, 65_535, 65_536])
+def test_an_array_has_the_head_of_its_length(compiled: SimpleNamespace, number: int) -> None:
+    codec = StateCodec("component")
+    table = compiled.FlatTable(TableId("table", StateKind.VALUE, False), codec)
+    _change(table, [(str(each), each) for each in range(number)])
+    keys = list(table.entries)
+    assert table.packed(full=True) == (codec.pack(keys), codec.pack(list(range(number))), [])
 
 
 def test_keys_that_come_and_go_are_noted_no_longer(compiled: SimpleNamespace) -> None:
