@@ -93,14 +93,23 @@ def emission_of(value: Any) -> Emission:
     return Emission(value if isinstance(value, (list, tuple)) else [value])
 
 
-def generating(process: Method, send: SendBolt) -> Callable[[Any], None]:
-    """`process` of a bolt with yields."""
+def generating(
+    process: Method, user: Any, stream: str | None, send: SendBolt
+) -> Callable[[Any], None]:
+    """`process` of a bolt with yields. Values alone go to the `emit` of the user's object, without
+    an Emission around them; `stream` is the one of values alone."""
 
     def run(tup: Any) -> None:
         yielded: Iterator[Any] | None = process(tup)
+        anchors = [tup]
         for value in yielded or ():
-            if value is not None:
-                send(emission_of(value), tup)
+            if value is None:
+                continue
+            if isinstance(value, Emission):
+                send(value, tup)
+                continue
+            values = value if isinstance(value, (list, tuple)) else [value]
+            user.emit(values, stream=stream, anchors=anchors, direct_task=None)
 
     return run
 

@@ -7,6 +7,7 @@
 #include "hot_keys.h"
 #include "hot_path.h"
 #include "hot_pending.h"
+#include "hot_user.h"
 
 /* --- emit ----------------------------------------------------------------------------------------
 
@@ -37,6 +38,9 @@ struct emit {
     int asks_python;        /* whether `thread` is something else */
     int packs_plain;        /* whether `pack` is msgpack's, and not the topology's own serialiser */
     int stream, has_several, wants_direct, tracked, is_spout, is_shared;
+    struct seen seen;       /* the user's object, when it had these: */
+    PyObject *seen_current; /* its `_current_tups`, borrowed from it */
+    int seen_anchors;       /* its `auto_anchor` */
 };
 
 /* Of a pick, which is a tuple. */
@@ -53,13 +57,9 @@ enum {
 #define ITEM(pick, at) PyTuple_GET_ITEM(pick, at)
 
 static PyObject *parameters[2][PARAMETERS]; /* a bolt's and a spout's, interned */
-static PyObject *auto_anchor_name, *current_tuples_name; /* what is read of a pystorm bolt, too */
-
-static int know_names(void) {
-    auto_anchor_name = PyUnicode_InternFromString("auto_anchor");
-    current_tuples_name = PyUnicode_InternFromString("_current_tups");
-    return auto_anchor_name == NULL || current_tuples_name == NULL ? -1 : 0;
-}
+/* What is read of a pystorm bolt, too. */
+static struct attribute auto_anchor = {.text = "auto_anchor"},
+                        current_tuples = {.text = "_current_tups"};
 
 static int know_parameters(void) {
     static const char *const names[2][PARAMETERS] = {
@@ -85,7 +85,7 @@ static int parameter(PyObject *const *names, PyObject *name) {
 }
 
 /* 0 if the arguments do not fit: `general`, whose parameters are the same, says so. */
-static int take_arguments(struct emit *emit, PyObject *const *arguments, Py_ssize_t number,
+static int take_arguments(int is_spout, PyObject *const *arguments, Py_ssize_t number,
                           PyObject *names, PyObject **given) {
     if (number > PARAMETERS)
         return 0;
@@ -93,7 +93,7 @@ static int take_arguments(struct emit *emit, PyObject *const *arguments, Py_ssiz
     for (Py_ssize_t at = 0; at < number; at++)
         given[at] = arguments[at];
     for (Py_ssize_t at = 0; names != NULL && at < PyTuple_GET_SIZE(names); at++) {
-        int place = parameter(parameters[emit->is_spout], PyTuple_GET_ITEM(names, at));
+        int place = parameter(parameters[is_spout], PyTuple_GET_ITEM(names, at));
         if (place == PARAMETERS || present & 1 << place)
             return 0;
         present |= 1 << place;
@@ -536,18 +536,57 @@ static int is_in_main_thread(struct emit *emit) {
     return is_main;
 }
 
-/* The anchors that pystorm's bolt has where none are named, as a new reference. */
-static enum outcome users_anchors(struct emit *emit, PyObject **anchors) {
-    int is_main = is_in_main_thread(emit);
+/* The `_current_tups` of pystorm's bolt as a new reference, and whether its emits are anchored to
+   them where no anchors are named; NULL with an exception. */
+static PyObject *current_of(struct emit *emit, int *anchors) {
+    if (is_as_seen(&emit->seen, emit->user)) {
+        *anchors = emit->seen_anchors;
+        return Py_NewRef(emit->seen_current);
+    }
+    emit->seen.of_class = 0;
+    PyObject *wanted = attribute_of(emit->user, &auto_anchor);
+    int is_constant = wanted != NULL && PyBool_Check(wanted);
+    *anchors = wanted == NULL ? -1 : PyObject_IsTrue(wanted);
+    Py_XDECREF(wanted);
+    PyObject *current = *anchors < 0 ? NULL : attribute_of(emit->user, &current_tuples);
+    if (current != NULL && is_constant && Py_REFCNT(current) > 1
+        && auto_anchor.version == current_tuples.version) {
+        emit->seen_current = current;
+        emit->seen_anchors = *anchors;
+        see(&emit->seen, emit->user, &auto_anchor);
+    }
+    return current;
+}
+
+/* Whether anchors that are named are none, or the one tuple that is being processed: all others
+   `general` has to find, by their ids if need be. */
+static int are_current(PyObject *anchors, PyObject *current) {
+    if (!PyList_CheckExact(anchors) && !PyTuple_CheckExact(anchors))
+        return 0;
+    Py_ssize_t named = PySequence_Fast_GET_SIZE(anchors);
+    return named == 0
+        || (named == 1 && PyList_CheckExact(current) && PyList_GET_SIZE(current) == 1
+            && PyList_GET_ITEM(current, 0) == PySequence_Fast_GET_ITEM(anchors, 0));
+}
+
+/* Whether an emit of pystorm's bolt is for this one; in `*anchors` what it is anchored to where no
+   anchors are named, as a new reference. */
+static enum outcome is_of_users_bolt(struct emit *emit, PyObject *named, PyObject **anchors) {
+    int is_main = is_in_main_thread(emit), is_anchored = 0;
     if (is_main <= 0)
         return is_main < 0 ? RAISED : LEFT;
-    PyObject *wanted = PyObject_GetAttr(emit->user, auto_anchor_name);
-    int is_wanted = wanted == NULL ? -1 : PyObject_IsTrue(wanted);
-    Py_XDECREF(wanted);
-    if (is_wanted < 0)
-        return RAISED;
-    *anchors = is_wanted ? PyObject_GetAttr(emit->user, current_tuples_name) : Py_NewRef(Py_None);
-    return *anchors == NULL ? RAISED : DONE;
+    PyObject *current = current_of(emit, &is_anchored);
+    if (current == NULL)
+        return left_by_exception();
+    if (named != Py_None) {
+        int is_known = are_current(named, current);
+        Py_DECREF(current);
+        return is_known ? DONE : LEFT;
+    }
+    *anchors = is_anchored ? current : Py_NewRef(Py_None);
+    if (!is_anchored)
+        Py_DECREF(current);
+    return DONE;
 }
 
 /* --- a spout's --- */
@@ -648,7 +687,7 @@ static enum outcome is_for_this(struct emit *emit, PyObject *const *given, PyObj
     if (!tells_threads)
         return DONE;
     if (!emit->is_spout)
-        return given[ANCHORS] != Py_None ? LEFT : users_anchors(emit, anchors);
+        return is_of_users_bolt(emit, given[ANCHORS], anchors);
     int is_main = is_in_main_thread(emit);
     return is_main < 0 ? RAISED : is_main ? DONE : LEFT;
 }
@@ -697,7 +736,7 @@ static PyObject *emit_call(PyObject *self, PyObject *const *arguments, size_t fl
     struct emit *emit = (struct emit *)self;
     PyObject *given[PARAMETERS] = {NULL, Py_None, Py_None, Py_None, Py_False};
     given[emit->is_spout ? SPOUT_STREAM : BOLT_STREAM] = emit->unnamed;
-    if (!take_arguments(emit, arguments, PyVectorcall_NARGS(flags), names, given))
+    if (!take_arguments(emit->is_spout, arguments, PyVectorcall_NARGS(flags), names, given))
         return PyObject_Vectorcall(emit->general, arguments, flags, names);
     return emit->by_stream == Py_None ? run_emit(emit, given) : run_by_stream(emit, given);
 }
@@ -769,7 +808,7 @@ static PyObject *new_emit(PyObject *objects, Py_ssize_t width, Py_ssize_t most, 
                           int stream, int tracked, int is_spout, int packs_plain, int wants_direct,
                           int asks_python) {
     if (!(emit_type.tp_flags & Py_TPFLAGS_READY)
-        && (know_parameters() < 0 || know_names() < 0 || PyType_Ready(&emit_type) < 0))
+        && (know_parameters() < 0 || PyType_Ready(&emit_type) < 0))
         return NULL;
     struct emit *emit = (struct emit *)PyType_GenericAlloc(&emit_type, 0);
     if (emit == NULL)
@@ -791,4 +830,71 @@ static PyObject *new_emit(PyObject *objects, Py_ssize_t width, Py_ssize_t most, 
     emit->position = only_position(emit);
     emit->call = emit_call;
     return (PyObject *)emit;
+}
+
+/* --- an emit with anchors of its own --- */
+
+struct anchored {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *emit, *current, *unnamed;
+};
+
+static PyObject *anchored_call(PyObject *self, PyObject *const *arguments, size_t flags,
+                               PyObject *names) {
+    struct anchored *anchored = (struct anchored *)self;
+    PyObject *given[PARAMETERS] = {NULL, anchored->unnamed, Py_None, Py_None, Py_False};
+    if (!take_arguments(0, arguments, PyVectorcall_NARGS(flags), names, given))
+        return PyObject_Vectorcall(anchored->emit, arguments, flags, names);
+    if (given[ANCHORS] == Py_None)
+        given[ANCHORS] = anchored->current;
+    return PyObject_Vectorcall(anchored->emit, given, PARAMETERS, NULL);
+}
+
+static int anchored_traverse(PyObject *self, visitproc visit, void *arg) {
+    struct anchored *anchored = (struct anchored *)self;
+    Py_VISIT(anchored->emit);
+    Py_VISIT(anchored->current);
+    Py_VISIT(anchored->unnamed);
+    return 0;
+}
+
+static int anchored_clear(PyObject *self) {
+    struct anchored *anchored = (struct anchored *)self;
+    Py_CLEAR(anchored->emit);
+    Py_CLEAR(anchored->current);
+    Py_CLEAR(anchored->unnamed);
+    return 0;
+}
+
+static void anchored_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    anchored_clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyTypeObject anchored_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "heron_core.hot_emit_compiled.AnchoredEmit",
+    .tp_basicsize = sizeof(struct anchored),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(struct anchored, call),
+    .tp_call = PyVectorcall_Call,
+    .tp_traverse = anchored_traverse,
+    .tp_clear = anchored_clear,
+    .tp_dealloc = anchored_dealloc,
+};
+
+/* A bolt's emit whose tuples are anchored to those of a list where no anchors are named. */
+static PyObject *new_anchored(PyObject *emit, PyObject *current, PyObject *unnamed) {
+    if (!(anchored_type.tp_flags & Py_TPFLAGS_READY)
+        && (know_parameters() < 0 || PyType_Ready(&anchored_type) < 0))
+        return NULL;
+    struct anchored *anchored = (struct anchored *)PyType_GenericAlloc(&anchored_type, 0);
+    if (anchored == NULL)
+        return NULL;
+    anchored->emit = Py_NewRef(emit);
+    anchored->current = Py_NewRef(current);
+    anchored->unnamed = Py_NewRef(unnamed);
+    anchored->call = anchored_call;
+    return (PyObject *)anchored;
 }

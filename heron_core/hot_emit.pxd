@@ -14,6 +14,7 @@ cdef extern from "hot_emit.h":
         tuple objects, Py_ssize_t width, Py_ssize_t most, Py_ssize_t overhead, int stream,
         bint tracked, bint is_spout, bint packs_plain, bint wants_direct,
         bint asks_python)
+    object new_anchored(object emit, list current, object unnamed)
 
 
 cdef class PlainKeys:

@@ -51,7 +51,14 @@ if not cython.compiled:
         are_free,
         put_tuple,
     )  # fmt: skip
-    from heron_core.hot_c import know_buffers, know_edges, know_pending, know_runs, new_emit
+    from heron_core.hot_c import (
+        know_buffers,
+        know_edges,
+        know_pending,
+        know_runs,
+        new_anchored,
+        new_emit,
+    )
     from heron_core.hot_path import RunState
     from heron_core.hot_trees import PendingIds
 
@@ -170,9 +177,10 @@ def bolt_emit(
         if stream is not unnamed or direct_task is not None or (need_task_ids and user is not None):
             return general(tup, stream, anchors, direct_task, need_task_ids)
         if user is not None:
-            if anchors is not None or thread() != main_thread:
+            if thread() != main_thread or not are_current(anchors, user):
                 return general(tup, stream, anchors, None, need_task_ids)
-            anchors = user._current_tups if user.auto_anchor else None
+            if anchors is None:
+                anchors = user._current_tups if user.auto_anchor else None
         tup = list(tup) if type(tup) is tuple else tup
         try:
             data = pack(tup)
@@ -288,6 +296,18 @@ def is_general(direct: Any, wants_direct: bool, task: Any) -> bool:
     return wants_direct if task is None else direct is None or type(task) is not int
 
 
+def are_current(anchors: Any, user: Any) -> bool:
+    """Whether anchors of pystorm's bolt are not named, or none, or the one tuple that is being
+    processed: all others the general emit has to find, by their ids if need be."""
+    if anchors is None:
+        return True
+    if type(anchors) not in (list, tuple) or len(anchors) != 1:
+        return type(anchors) in (list, tuple) and not anchors
+    current = getattr(user, "_current_tups", None)
+    is_one = type(current) is list and len(current) == 1
+    return is_one and current[0] is anchors[0]
+
+
 def as_pystorm(route: Several) -> Several:
     """The same for pystorm's, whose general emit refuses a task where the stream is not direct."""
     picks, index, emits, direct, wants_direct = route
@@ -316,9 +336,10 @@ def bolt_emit_to_several(
         if stream is not unnamed or need_task_ids or is_general(direct, wants_direct, direct_task):
             return general(tup, stream, anchors, direct_task, need_task_ids)
         if user is not None:
-            if anchors is not None or thread() != main_thread:
+            if thread() != main_thread or not are_current(anchors, user):
                 return general(tup, stream, anchors, direct_task)
-            anchors = user._current_tups if user.auto_anchor else None
+            if anchors is None:
+                anchors = user._current_tups if user.auto_anchor else None
         tup = list(tup) if type(tup) is tuple else tup
         try:
             data = pack(tup)
@@ -450,6 +471,22 @@ def spout_emit_by_stream(general: Emit, emits: dict[str, Emit], unnamed: str | N
         return emits[name](tup, tup_id, name, direct_task, need_task_ids)
 
     return emit
+
+
+def anchored_emit(emit: Emit, current: list[Any], unnamed: str) -> Emit:
+    """A bolt's emit whose tuples are anchored to those of `current` where no anchors are named;
+    `unnamed`: the stream of what names none."""
+    if cython.compiled:
+        return new_anchored(emit, current, unnamed)  # type: ignore[no-any-return]
+
+    def anchored(
+        tup: Any, stream: str = unnamed, anchors: Any = None, direct_task: Any = None,
+        need_task_ids: Any = False,
+    ) -> Any:  # fmt: skip
+        chosen = current if anchors is None else anchors
+        return emit(tup, stream, chosen, direct_task, need_task_ids)
+
+    return anchored
 
 
 if cython.compiled:

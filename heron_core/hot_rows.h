@@ -9,6 +9,7 @@
 #include "hot_path.h"
 #include "hot_remembered.h"
 #include "hot_text.h"
+#include "hot_user.h"
 
 static uint64_t read_number(const unsigned char *from, int bytes) {
     uint64_t number = 0;
@@ -309,39 +310,90 @@ static void drop_first(PyObject *list, Py_ssize_t items) {
 /* The list of one tuple that a pystorm bolt has as `_current_tups`. */
 struct current {
     PyObject *list;
+    struct seen seen; /* the user's object, when that list was in its place */
+    int acks;         /* its `auto_ack` then */
 };
 
-static PyObject *current_name; /* interned */
+static struct attribute current_tuples = {.text = "_current_tups"}, auto_ack = {.text = "auto_ack"};
 
-/* Whether that list is still in its place, and nothing else has it, so that it may have another. */
-static int is_free(const struct current *current, PyObject *user) {
+/* Whether nothing but the user's object and this have the list. */
+static int is_theirs(const struct current *current) {
 #ifdef Py_GIL_DISABLED
     return 0;
 #else
-    if (current->list == NULL || Py_REFCNT(current->list) != 2 || PyList_GET_SIZE(current->list) != 1)
+    return current->list != NULL && Py_REFCNT(current->list) == 2
+        && PyList_GET_SIZE(current->list) == 1;
+#endif
+}
+
+/* Whether that list is still in its place, and nothing else has it, so that it may have another. */
+static int is_free(const struct current *current, PyObject *user) {
+    if (!is_theirs(current))
         return 0;
-    PyObject *found = PyObject_GetAttr(user, current_name);
+    if (is_as_seen(&current->seen, user))
+        return 1;
+    PyObject *found = attribute_of(user, &current_tuples);
     if (found == NULL)
         PyErr_Clear(); /* it was deleted, and is set again */
     int is_there = found == current->list;
     Py_XDECREF(found);
-    return is_there && Py_REFCNT(current->list) == 2 && PyList_GET_SIZE(current->list) == 1;
-#endif
+    return is_there && is_theirs(current);
 }
 
 /* The user's current tuples are this one alone; -1 with an exception. */
 static int make_current(struct current *current, PyObject *user, PyObject *tuple) {
-    if (current_name == NULL
-        && (current_name = PyUnicode_InternFromString("_current_tups")) == NULL)
-        return -1;
     if (is_free(current, user))
         return PyList_SetItem(current->list, 0, Py_NewRef(tuple));
-    PyObject *list = PyList_New(1);
+    PyObject *list = PyList_New(1), *name = NULL;
+    current->seen.of_class = 0;
     if (list == NULL)
         return -1;
     PyList_SET_ITEM(list, 0, Py_NewRef(tuple));
     Py_XSETREF(current->list, list);
-    return PyObject_SetAttr(user, current_name, list);
+    if ((name = name_of(&current_tuples)) == NULL)
+        return -1;
+    return PyObject_SetAttr(user, name, list);
+}
+
+/* Whether the user's object has its tuples acked when they are processed; -1 with an exception. */
+static int acks_by_itself(struct current *current, PyObject *user) {
+    if (is_as_seen(&current->seen, user))
+        return current->acks;
+    current->seen.of_class = 0;
+    PyObject *found = attribute_of(user, &auto_ack), *list = NULL;
+    int acks = found == NULL ? -1 : PyObject_IsTrue(found);
+    if (acks >= 0 && PyBool_Check(found) && (list = attribute_of(user, &current_tuples)) == NULL)
+        PyErr_Clear();
+    if (list != NULL && list == current->list && auto_ack.version == current_tuples.version) {
+        current->acks = acks;
+        see(&current->seen, user, &auto_ack);
+    }
+    Py_XDECREF(list);
+    Py_XDECREF(found);
+    return acks;
+}
+
+/* What `append` of a list is in C. */
+static PyCFunction append_of_lists(void) {
+    static PyCFunction known;
+    PyObject *list = known == NULL ? PyList_New(0) : NULL;
+    PyObject *append = list == NULL ? NULL : PyObject_GetAttrString(list, "append");
+    if (append != NULL && PyCFunction_Check(append))
+        known = PyCFunction_GET_FUNCTION(append);
+    Py_XDECREF(append);
+    Py_XDECREF(list);
+    PyErr_Clear();
+    return known;
+}
+
+/* Call an ack with a tuple, which nearly always is the `append` of a list; -1 with an exception. */
+static int call_ack(PyObject *ack, PyObject *tuple) {
+    if (PyCFunction_CheckExact(ack) && PyCFunction_GET_FUNCTION(ack) == append_of_lists()
+        && PyList_CheckExact(PyCFunction_GET_SELF(ack)))
+        return PyList_Append(PyCFunction_GET_SELF(ack), tuple);
+    PyObject *result = PyObject_CallOneArg(ack, tuple);
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
 }
 
 static void end_current(struct current *current) {

@@ -18,6 +18,8 @@ cdef extern from "hot_rows.h":
         pass
     int make_current(current *current, object user, object tup) except -1
     void end_current(current *current)
+    int acks_by_itself(current *current, object user) except -1
+    int call_ack(object ack, object tup) except -1
     bint is_next(run *run, object key)
     int settle_next(run *run, numbers *pairs) except -1
     int settle_newest(
@@ -66,6 +68,7 @@ cdef class CurrentTuples:
     cdef dict _named
     cdef current _current
     cdef bint _settle(self) except -1
+    cdef bint _acks_by_itself(self) except -1
 
 
 cdef unsigned long long take_keys(RowKeys keys, Py_ssize_t number)

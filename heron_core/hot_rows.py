@@ -36,6 +36,8 @@ STATES_KEPT: int = 4
 if not cython.compiled:
     from heron_core.hot_buffers import AckPairs, BufferRoom
     from heron_core.hot_c import (
+        acks_by_itself,
+        call_ack,
         end_current,
         is_next,
         is_unused,
@@ -353,11 +355,21 @@ class CurrentTuples:
 
     def _settle(self) -> cython.bint:
         tup, self._tuple = self._tuple, None
-        if self._ack is not None and self._user.auto_ack:
+        if self._ack is None:
+            return True
+        if self._acks_by_itself():
             if self._named:
                 self._forget(tup)
-            self._ack(tup)
+            if cython.compiled:
+                call_ack(self._ack, tup)
+            else:
+                self._ack(tup)
         return True
+
+    def _acks_by_itself(self) -> cython.bint:
+        if cython.compiled:
+            return acks_by_itself(cython.address(self._current), self._user)  # type: ignore[no-any-return]
+        return bool(self._user.auto_ack)
 
 
 def fold_done(outbox: BufferRoom) -> None:

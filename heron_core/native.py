@@ -47,6 +47,7 @@ __all__ = [
     "TupleKey",
     "TupleKeys",
     "ValueOfKey",
+    "anchored_emit",
     "are_empty",
     "bolt_emit",
     "bolt_emit_by_stream",
@@ -153,6 +154,7 @@ if TYPE_CHECKING:
     )
     from heron_core.hot_columns import ColumnKeys
     from heron_core.hot_emit import (
+        anchored_emit,
         bolt_emit,
         bolt_emit_by_stream,
         bolt_emit_to_several,
@@ -205,6 +207,7 @@ else:
     ColumnKeys = _columns.ColumnKeys
     BufferRoom = _buffers.BufferRoom
     TupleBuffer = _buffers.TupleBuffer
+    anchored_emit = _emit.anchored_emit
     bolt_emit = _emit.bolt_emit
     bolt_emit_by_stream = _emit.bolt_emit_by_stream
     bolt_emit_to_several = _emit.bolt_emit_to_several

@@ -13,6 +13,7 @@ from heron_api.method_shapes import (
     yields,
 )
 from heron_core.library import LIBRARIES
+from heron_core.topology import DEFAULT_STREAM
 
 if TYPE_CHECKING:
     from heron_frontends.adapters.coroutines import Coroutines
@@ -98,6 +99,8 @@ class ShapedBolt:
     is_async = False
     process_yields = False
     """Whether its yields are emits."""
+    unnamed_stream: str | None = DEFAULT_STREAM
+    """What its `emit` calls the stream of values alone."""
 
     def find_shape(self) -> None:
         """Find the shape of `process` before any wrapper hides the user's function."""
@@ -116,7 +119,9 @@ class ShapedBolt:
     def shaped_process(self) -> Callable[[Any], Any]:
         """`process` as a function: its yields are emits, anchored to the tuple."""
         process: Callable[[Any], Any] = self.users_object.process
-        return generating(process, self._send) if self.process_yields else process
+        if not self.process_yields:
+            return process
+        return generating(process, self.users_object, self.unnamed_stream, self._send)
 
     def _send(self, emission: Emission, tup: Any) -> None:
         self.users_object.emit(

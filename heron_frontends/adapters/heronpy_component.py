@@ -20,7 +20,8 @@ from heron_core.component import (
     TupleLoop,
 )
 from heron_core.library import PACKAGES
-from heron_core.topology import ComponentSpec
+from heron_core.native import anchored_emit
+from heron_core.topology import DEFAULT_STREAM, ComponentSpec
 from heron_frontends.adapters.awaiting import ShapedBolt, coroutines_of, run_returned
 from heron_frontends.adapters.batch_values import Misfit
 from heron_frontends.adapters.spout_steps import ShapedSpout
@@ -290,40 +291,44 @@ def _acked_at_end(user: Any, process: Method) -> Method:
 
 def _auto_loop(bolt: Any, process: Method, auto_ack: bool, auto_anchor: bool) -> TupleLoop:
     """The loop of a bolt with auto_ack or auto_anchor (api.bolt.base_bolt)."""
-    user, refuse = bolt.users_object, bolt.refuse_returned
-    ack = user.ack
+    user = bolt.users_object
+    ack = user.ack if auto_ack else _nothing
+    if not auto_anchor:
+        return _acking(process, ack, bolt.refuse_returned)
     current: list[Any] = []
+    user.emit = anchored_emit(user.emit, current, DEFAULT_STREAM)
+    if hasattr(user, "emit_batch"):
+        user.emit_batch = _auto_anchored_batch(user.emit_batch, current)
+    return _anchoring(process, ack, bolt.refuse_returned, current)
 
+
+def _acking(process: Method, ack: Method, refuse: Method) -> TupleLoop:
     def loop(tuples: Iterable[Any]) -> None:
         for tup in tuples:
-            current[:] = (tup,)
-            try:
-                if (value := process(tup)) is not None:
-                    refuse(value)
-            finally:
-                current.clear()
-            if auto_ack:
-                ack(tup)
+            if (value := process(tup)) is not None:
+                refuse(value)
+            ack(tup)
 
-    if auto_anchor:
-        user.emit = _auto_anchored(user.emit, current)
-        if hasattr(user, "emit_batch"):
-            user.emit_batch = _auto_anchored_batch(user.emit_batch, current)
     return loop
 
 
-def _auto_anchored(emit: Method, current: list[Any]) -> Method:
-    def anchored(
-        tup: Any,
-        stream: str = "default",
-        anchors: Any = None,
-        direct_task: int | None = None,
-        need_task_ids: bool = False,
-    ) -> Any:
-        chosen = current if anchors is None else anchors
-        return emit(tup, stream, chosen, direct_task, need_task_ids)
+def _anchoring(process: Method, ack: Method, refuse: Method, current: list[Any]) -> TupleLoop:
+    """The same with the tuple in `current` during its call: what runs besides, such as a tick or a
+    user's own `ack`, has no tuple to anchor to."""
+    begin, end = current.append, current.clear
 
-    return anchored
+    def loop(tuples: Iterable[Any]) -> None:
+        try:
+            for tup in tuples:
+                begin(tup)
+                if (value := process(tup)) is not None:
+                    refuse(value)
+                end()
+                ack(tup)
+        finally:
+            end()
+
+    return loop
 
 
 def _auto_anchored_batch(emit_batch: Method, current: list[Any]) -> Method:

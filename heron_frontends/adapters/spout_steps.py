@@ -9,12 +9,14 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from heron_api.emission import Emission
-from heron_api.method_shapes import emission_of, is_async, refuse_returned, yields
+from heron_api.method_shapes import is_async, refuse_returned, yields
+from heron_core.topology import DEFAULT_STREAM
 
 if TYPE_CHECKING:
     from heron_frontends.adapters.coroutines import Coroutines
 
-Send = Callable[[Emission], None]
+Send = Callable[[Any], None]
+"""Takes what was yielded."""
 
 
 class ShapedSpout:
@@ -23,6 +25,8 @@ class ShapedSpout:
     users_object: Any
     coroutines: "Coroutines | None"
     _is_async = _yields = False
+    unnamed_stream: str | None = DEFAULT_STREAM
+    """What its `emit` calls the stream of values alone."""
 
     def find_shape(self) -> None:
         """Find the shape of `next_tuple` before any wrapper hides the user's function."""
@@ -41,12 +45,17 @@ class ShapedSpout:
         """ComponentError: `next_tuple` returned something."""
         refuse_returned(self.users_object.next_tuple, value, "next_tuple")
 
-    def _send(self, emission: Emission) -> None:
+    def _send(self, yielded: Any) -> None:
+        if not isinstance(yielded, Emission):
+            values = yielded if isinstance(yielded, (list, tuple)) else [yielded]
+            stream = self.unnamed_stream
+            self.users_object.emit(values, tup_id=None, stream=stream, direct_task=None)
+            return
         self.users_object.emit(
-            emission.values,
-            tup_id=emission.tup_id,
-            stream=emission.stream,
-            direct_task=emission.direct_task,
+            yielded.values,
+            tup_id=yielded.tup_id,
+            stream=yielded.stream,
+            direct_task=yielded.direct_task,
         )
 
 
@@ -70,7 +79,7 @@ class Yields:
             self._generator = None
             raise
         if value is not None:
-            self._send(emission_of(value))
+            self._send(value)
 
 
 class AsyncSteps:
@@ -105,7 +114,7 @@ class AsyncSteps:
             self._generator = None
             raise
         if self._yields and value is not None:
-            self._send(emission_of(value))
+            self._send(value)
 
     async def _begun(self) -> Any:
         if not self._yields:

@@ -55,8 +55,7 @@ class JoinedCalls(CursorCalls):
 
     def _may_join(self) -> bool:
         is_usual = self.joins and self.uses_cursors and not (self.undoes or self._takes_batches)
-        has_rows = self._values_maker is None and is_standard(self.decode)
-        return is_usual and has_rows and self._step >= CLOCK_EVERY
+        return is_usual and is_standard(self.decode) and self._step >= CLOCK_EVERY
 
     def _plain(self, several: list[Frames], now: float) -> list[Joined]:
         """Small plain messages at the front; empty if a key sample is due."""
@@ -81,13 +80,14 @@ class JoinedCalls(CursorCalls):
         component, streams = known
         if component == REPLAYED or stream >= len(streams):
             return None
-        parts = len(frames)
+        parts, name, maker = len(frames), streams[stream], self._values_maker
         cursor = RowCursor(
-            self._tuple, component, streams[stream], source, now, frames[1], items,
+            self._tuple, component, name, source, now, frames[1], items,
             frames[2] if parts > 2 else None, frames[3] if parts > 3 else None,
             self._keys, self.outbox, self.clock,
+            None if maker is None else maker(component, name),
         )  # fmt: skip
-        return (cursor, component, streams[stream]) if cursor.is_plain else None
+        return (cursor, component, name) if cursor.is_plain else None
 
     def _run_joined(
         self, joined: list[Joined], waiting: WaitingInput, consumed: Consumed, started: float

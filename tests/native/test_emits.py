@@ -93,6 +93,72 @@ def test_a_direct_stream_is_the_same(
     assert outcomes[0] == outcomes[1]
 
 
+def test_anchors_are_looked_for_where_python_looks(compiled: SimpleNamespace) -> None:
+    """Whatever changes between two emits: the object, its class, or the tuple in its list."""
+
+    def run(module: SimpleNamespace) -> Any:
+        emitter = Emitter(module, states=[(1, 2), (3, 4), (5, 6)])
+        first, second, third = emitter.anchors
+        kind = type("User", (), {"auto_anchor": True, "_current_tups": [first]})
+        user, log = kind(), list[Any]()
+        emit = emitter.bolt(user, get_ident)
+        changes: list[Callable[[], Any]] = [
+            lambda: None,
+            lambda: vars(user).update(_current_tups=[second]),
+            lambda: vars(user)["_current_tups"].__setitem__(0, third),
+            lambda: setattr(kind, "auto_anchor", False),
+            lambda: setattr(user, "auto_anchor", 1),
+            lambda: vars(user).clear(),
+            lambda: setattr(kind, "auto_anchor", property(lambda self: True)),
+            lambda: setattr(user, "_current_tups", []),
+        ]
+        for change in changes:
+            change()
+            for named in (None, [], [third], (second,), [first, second], "id"):
+                log.append(emit(["a", 1], anchors=named))
+        return log, emitter.outcome()
+
+    assert run(PYTHON) == run(compiled)
+
+
+def test_an_anchored_emit_has_anchors_where_none_are_named(compiled: SimpleNamespace) -> None:
+    for module in (PYTHON, compiled):
+        given, current = list[Any](), ["a tuple"]
+
+        def take(tup: Any, stream: str, anchors: Any, direct_task: Any, need_task_ids: Any) -> None:
+            given.append((tup, stream, anchors, direct_task, need_task_ids))  # noqa: B023
+
+        emit = module.anchored_emit(take, current, "default")
+        emit([1])
+        emit([2], "named", ["another"], 3, True)
+        emit(tup=[4], anchors=[], direct_task=5)
+        assert given == [
+            ([1], "default", current, None, False),
+            ([2], "named", ["another"], 3, True),
+            ([4], "default", [], 5, False),
+        ]
+        assert given[0][2] is current
+        for wrong, names in (((), {}), (([1],), {"tup": [2]}), (([1],), {"unknown": 1})):
+            with pytest.raises(TypeError):
+                emit(*wrong, **names)
+
+
+def test_anchored_emits_leave_nothing_behind(compiled: SimpleNamespace) -> None:
+    def make(number: int) -> None:
+        for _ in range(number):
+            own: list[Any] = []
+            emit = compiled.anchored_emit(lambda *arguments: None, own, "default")
+            own.append(emit)  # a cycle
+            emit([1])
+
+    make(1000)
+    gc.collect()
+    before = sys.getallocatedblocks()
+    make(10_000)
+    gc.collect()
+    assert sys.getallocatedblocks() - before < BLOCKS_MAX
+
+
 def test_emits_of_other_threads_are_left_to_the_general_one(compiled: SimpleNamespace) -> None:
     """Whatever tells the threads apart."""
     idents: list[Callable[[], int]] = [get_ident, lambda: get_ident() + 1]

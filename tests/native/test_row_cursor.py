@@ -381,6 +381,58 @@ def test_current_tuples_are_the_same(
     assert turns_of(PYTHON, actions, acks) == turns_of(compiled, actions, acks)
 
 
+class Bolt:
+    """Attributes that a class has, until an object of it has its own."""
+
+    auto_ack = True
+    _current_tups: list[Any] = []
+
+
+class Computed(Bolt):
+    """One that is a property."""
+
+    @property
+    def auto_ack(self) -> bool:  # type: ignore[override]
+        return len(self._current_tups) == 1
+
+
+class Asked(Bolt):
+    """One that is found by a function."""
+
+    def __getattribute__(self, name: str) -> Any:
+        return False if name == "auto_ack" else super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("kind", [Bolt, Computed, Asked])
+def test_attributes_are_found_as_python_finds_them(compiled: SimpleNamespace, kind: Any) -> None:
+    """Whatever changes between two tuples: the object, its class, or a base of it."""
+    base = type("Base", (kind,), {})
+
+    def run(module: SimpleNamespace) -> list[int]:
+        user_class = type("User", (base,), {})
+        user, acked = user_class(), list[int]()
+        changes: list[Callable[[], Any]] = [
+            lambda: setattr(base, "auto_ack", False),
+            lambda: setattr(user_class, "auto_ack", True),
+            lambda: vars(user).update(auto_ack=False),
+            lambda: vars(user).clear(),
+            lambda: delattr(user_class, "auto_ack"),
+            lambda: setattr(base, "auto_ack", 1),
+            lambda: setattr(user, "other", 1),
+            lambda: setattr(user, "__dict__", {"auto_ack": []}),
+        ]
+        turns = module.CurrentTuples(iter(range(100)), user, acked.append, {}, acked.remove)
+        for tup in turns:
+            assert user._current_tups == [tup]
+            if tup % 3 == 2 and changes:
+                changes.pop(0)()
+        if "auto_ack" in vars(base):
+            del base.auto_ack
+        return acked
+
+    assert run(PYTHON) == run(compiled)
+
+
 def test_turns_leave_nothing_behind(compiled: SimpleNamespace) -> None:
     actions = [*ACTIONS, *[NOTHING] * 100]
     turns_of(compiled, actions, True)

@@ -34,6 +34,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
 
     bindings: BoltBindings
     exits_by_default = True
+    unnamed_stream = None
     takes_turns = HOT_PATH == COMPILED
     """Whether its loop over tuples is compiled."""
     returns_task_ids = True
@@ -99,10 +100,14 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
             self.process(tup)
 
     def bind_direct(self, emit_of: EmitOf) -> None:
-        """Spare the way over our emit where the engine's has a fast path."""
-        user = self.users_object
-        if self._emit and vars(user).get("emit") is self._emit and not self.has_own_loop:
+        """Spare the way over our emit where the engine's has a fast path, and most of our ack."""
+        user, own = self.users_object, vars(self.users_object)
+        if self.has_own_loop:
+            return
+        if self._emit and own.get("emit") is self._emit:
             user.emit = emit_of(self._emit, None, user, threading.get_ident)
+        if own.get("ack") is self._shadow_ack:
+            user.ack = self._shadow_ack = _quick_ack(self, self._shadow_ack)
 
     # --- what the engine calls ------------------------------------------------------------------
 
@@ -350,6 +355,21 @@ def _settle(bolt: StormBolt, name: str) -> Callable[[Any], None]:
             bolt.settle(name, tup)
 
     return settle
+
+
+def _quick_ack(bolt: StormBolt, ack: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Bolt.ack where nothing is around the engine's: all but a tuple of the engine's own, in the
+    main thread, while no tuple is known by its id, is left to `ack`."""
+    settle, kind, named = bolt.bindings.ack, bolt.tuple_class, bolt.live.by_id
+    get_ident, main_thread = threading.get_ident, bolt.main_thread
+
+    def quick(tup: Any) -> None:
+        if type(tup) is kind and not named and get_ident() == main_thread:
+            settle(tup)
+        else:
+            ack(tup)
+
+    return quick
 
 
 _bolt: type[EngineBolt] = StormBolt

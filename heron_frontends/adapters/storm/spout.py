@@ -19,6 +19,7 @@ class StormSpout(ShapedSpout, StormComponent, SpoutDefaults):
     """A user's spout, driven by the engine."""
 
     bindings: SpoutBindings
+    unnamed_stream = None
 
     def __init__(self, user: Any, spec: ComponentSpec, bindings: SpoutBindings) -> None:
         super().__init__(user, spec, bindings)

@@ -14,7 +14,8 @@ from heron_core.wire.values import array_of
 from heron_instance.consumed import Consumed
 from heron_instance.input.joined_calls import JOINED_MESSAGES_MAX, JOINED_TUPLES_MAX
 from heron_instance.input.waiting_input import WaitingInput
-from tests.unit.heron_instance.instance_support import EPOCH, Made, batch
+from heronpy_compat.streamparse import Bolt
+from tests.unit.heron_instance.instance_support import EPOCH, SHUFFLE, Made, batch, make, reads
 from tests.unit.heron_instance.test_cursor_calls import ACK, ACTIONS, RAISE, ROOTS, acting, runs
 from tests.unit.heron_instance.test_runs import RUNS, run_batch
 
@@ -158,3 +159,29 @@ def test_a_message_that_is_begun_or_restored_is_not_joined() -> None:
     assert len(waiting.several(5)) == 1
     waiting.put_back(frames, 0, is_handed=False)
     assert waiting.several(5) == []
+
+
+class Words(Bolt):
+    """Takes what it is given; a bolt of streamparse."""
+
+    received: list[Any]
+
+    def initialize(self, storm_conf: dict[str, Any], context: dict[str, Any]) -> None:
+        self.received = []
+
+    def process(self, tup: Any) -> None:
+        self.received.append(tup.values)
+
+
+def test_messages_of_a_bolt_with_its_own_values_are_joined() -> None:
+    made = make(Words, reads(SHUFFLE))
+    assert made.core.deliver(batch(*[["first"]] * CLOCK_EVERY)) is None
+    made.component.users_object.received.clear()
+    some = [batch([f"word {number}"]) for number in range(3)]
+    if not made.core.uses_cursors:
+        assert together(made, *some) == (False, 3, 0)
+        return
+    assert together(made, *some) == (True, 0, 3)
+    received = made.component.users_object.received
+    assert [values.value for values in received] == ["word 0", "word 1", "word 2"]
+    assert made.core.metrics.executed == CLOCK_EVERY + 3
