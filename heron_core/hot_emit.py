@@ -179,8 +179,7 @@ def bolt_emit(
         if user is not None:
             if thread() != main_thread or not are_current(anchors, user):
                 return general(tup, stream, anchors, None, need_task_ids)
-            if anchors is None:
-                anchors = user._current_tups if user.auto_anchor else None
+            anchors = users_anchors(user) if anchors is None else anchors
         tup = list(tup) if type(tup) is tuple else tup
         try:
             data = pack(tup)
@@ -303,9 +302,14 @@ def are_current(anchors: Any, user: Any) -> bool:
         return True
     if type(anchors) not in (list, tuple) or len(anchors) != 1:
         return type(anchors) in (list, tuple) and not anchors
-    current = getattr(user, "_current_tups", None)
+    current: Any = getattr(user, "_current_tups", None)
     is_one = type(current) is list and len(current) == 1
     return is_one and current[0] is anchors[0]
+
+
+def users_anchors(user: Any) -> Any:
+    """The anchors of pystorm's bolt where an emit names none."""
+    return user._current_tups if user.auto_anchor else None
 
 
 def as_pystorm(route: Several) -> Several:
@@ -338,8 +342,7 @@ def bolt_emit_to_several(
         if user is not None:
             if thread() != main_thread or not are_current(anchors, user):
                 return general(tup, stream, anchors, direct_task)
-            if anchors is None:
-                anchors = user._current_tups if user.auto_anchor else None
+            anchors = users_anchors(user) if anchors is None else anchors
         tup = list(tup) if type(tup) is tuple else tup
         try:
             data = pack(tup)

@@ -368,7 +368,7 @@ class CurrentTuples:
 
     def _acks_by_itself(self) -> cython.bint:
         if cython.compiled:
-            return acks_by_itself(cython.address(self._current), self._user)  # type: ignore[no-any-return]
+            return acks_by_itself(cython.address(self._current), self._user)
         return bool(self._user.auto_ack)
 
 

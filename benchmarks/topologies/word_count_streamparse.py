@@ -1,8 +1,8 @@
-"""The word count of word_count.py in classes of streamparse: what differs is the API.
+"""Word count in classes of streamparse; the difference from word_count.py is the API alone.
 
-The bolts are those of peers/pystorm_components.py, the very same classes. The spout does what that
-of word_count.py does: with the one of the peers, called by a subclass that reports, two more
-functions of Python for each sentence would count as the API's.
+The bolts are the classes of peers/pystorm_components.py, unchanged. The spout repeats the work of
+the spout of word_count.py: a subclass of the peers' spout would call two more Python functions for
+each sentence, and the cost would look like a cost of the API.
 """
 
 from itertools import cycle, islice
@@ -16,7 +16,7 @@ from benchmarks.reports import COUNT_KEY, report
 
 
 class Sentences(Spout):
-    """So many sentences, and a report when the last one is acked."""
+    """A number of sentences, and a report at the last ack."""
 
     outputs = ["sentence"]
 
@@ -45,7 +45,7 @@ class Sentences(Spout):
             report(self.storm_conf, "last")
 
     def fail(self, tup_id: str) -> None:
-        """It has to be emitted again, so words will have been counted twice."""
+        """A repeated emit: words will have been counted twice."""
         self.emit([tup_id], tup_id=tup_id)
 
 
