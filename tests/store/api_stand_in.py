@@ -267,8 +267,13 @@ def _selected(found: dict[str, Any], query: dict[str, str]) -> bool:
         key, equals, value = term.partition("=")
         if key not in labels or (equals and labels[key] != value):
             return False
-    name = query.get("fieldSelector", "").removeprefix("metadata.name=")
-    return name in ("", metadata["name"])
+    fields = {
+        "metadata.name": metadata["name"],
+        "type": found.get("type"),
+        "involvedObject.uid": found.get("involvedObject", {}).get("uid"),
+    }
+    terms = filter(None, query.get("fieldSelector", "").split(","))
+    return all(fields[key] == value for key, _, value in (term.partition("=") for term in terms))
 
 
 def _merged(old: Any, change: Any) -> Any:

@@ -40,10 +40,13 @@ def has_started(pod: Mapping[str, Any]) -> bool:
     return is_running(pod) and all(each.get("started") is not False for each in _statuses(pod))
 
 
-def is_created(pod: Mapping[str, Any]) -> bool:
-    """Whether a kubelet got as far as the container. Before that the events of the pod have the
-    reason of a delay (volumes, network)."""
-    return any(_waiting(each).get("reason") not in STARTING for each in _statuses(pod))
+def is_held(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod is on its way to the container: only events have the reason of a delay
+    (volumes, network)."""
+    statuses = _statuses(pod)
+    return not is_running(pod) and all(
+        _waiting(each).get("reason") in STARTING for each in statuses
+    )
 
 
 def start_failure(pod: Mapping[str, Any]) -> str:

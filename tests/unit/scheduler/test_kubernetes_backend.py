@@ -35,6 +35,7 @@ from tests.store.api_stand_in import StandIn
 URL = "kubernetes://streams"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/streams/deployments"
 PODS = "/api/v1/namespaces/streams/pods"
+EVENTS = "/api/v1/namespaces/streams/events"
 RUNNING = {"containerStatuses": [{"name": "heron", "state": {"running": {}}}]}
 
 
@@ -46,6 +47,8 @@ class Cluster(StandIn):
         self.refusal = ""
         self.status: dict[str, Any] = RUNNING
         """Of each new pod."""
+        self.event: dict[str, str] = {}
+        """A warning about each new pod."""
         self._pods = 0
 
     def _create(self, collection: str, new: dict[str, Any]) -> dict[str, Any]:
@@ -81,7 +84,11 @@ class Cluster(StandIn):
         labels = deployment["metadata"]["labels"]
         metadata = {"name": f"pod-{self._pods}", "labels": labels}
         pod = {"metadata": metadata, "status": self.status}
-        super()._create(PODS, pod)
+        created = super()._create(PODS, pod)
+        if self.event:
+            about = {"involvedObject": {"uid": created["metadata"]["uid"]}, "type": "Warning"}
+            event = {"metadata": {"name": f"pod-{self._pods}.1"}, **about, **self.event}
+            super()._create(EVENTS, event)
 
     def numbers(self, collection: str) -> list[int]:
         """The containers that have an object in a collection."""
@@ -161,6 +168,19 @@ def test_an_image_that_cannot_be_pulled_leaves_nothing(
     with pytest.raises(HeronError, match=told):
         backend.deploy(replace(submission, waits_for_capacity=True))
     assert cluster.numbers(DEPLOYMENTS) == cluster.numbers(PODS) == []
+
+
+def test_a_volume_that_is_missing_is_told_by_an_event(
+    cluster: Cluster, submission: Submission
+) -> None:
+    """A pod on its way has no reason of its own; the number of questions is limited."""
+    options = {"image": "heronpy:0.2.0", "ready_secs": 0}
+    config = ClusterConfig("k8s", "k8s.yaml", "kubernetes", URL, options=options)
+    cluster.status = {"phase": "Pending"}
+    cluster.event = {"reason": "FailedMount", "message": 'secret "x"'}
+    told = r'words: 0 of 3 pods run .*\(containers 0, 1, 2: FailedMount: secret "x"\)'
+    with pytest.raises(HeronError, match=told):
+        KubernetesBackend(config).deploy(submission)
 
 
 def test_an_api_server_that_refuses_an_object_is_told_in_one_line(

@@ -75,6 +75,15 @@ def test_what_more_room_does_not_cure(found: dict[str, Any], reason: str) -> Non
     assert pod_states.start_failure(found) == reason
 
 
+def test_events_are_asked_for_while_a_container_is_not_created() -> None:
+    assert pod_states.is_held(pod())
+    assert pod_states.is_held(waiting("ContainerCreating"))
+    assert not pod_states.is_held(waiting("ErrImagePull"))
+    assert not pod_states.is_held(
+        pod(containerStatuses=[{"name": "heron", "state": {"running": {}}}])
+    )
+
+
 def test_a_process_that_ends_at_once_has_not_started() -> None:
     """It runs for a moment between two ends: the startup probe tells."""
     status = {"name": "heron", "restartCount": 1, "started": False, "state": {"running": {}},
