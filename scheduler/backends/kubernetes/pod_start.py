@@ -19,8 +19,8 @@ from heron_engine.scheduler.backends.kubernetes import pod_states
 from heron_engine.scheduler.backends.kubernetes.objects import ClusterObjects
 
 POLL_SECS = 0.3
-LOOKS_SHARE = 0.25
-"""Largest share of the time for looks: a list of 1,000 pods has megabytes, for the server and for
+POLLS_SHARE = 0.25
+"""Largest share of the time for polls: a list of 1,000 pods has megabytes, for the server and for
 the command."""
 EVENTS_MAX = 5
 """Pods whose events a line of progress asks for, one request each."""
@@ -50,7 +50,7 @@ class PodStart:
         """HeronError with Kubernetes' reason if the containers cannot start, or not in time."""
         began = reported_at = time.monotonic()
         while True:
-            looked_at = time.monotonic()
+            polled_at = time.monotonic()
             pods = self._objects.listed("Pod", self._name)
             started = pod_states.numbers_of([pod for pod in pods if pod_states.has_started(pod)])
             if len(started) >= self._expected:
@@ -65,7 +65,7 @@ class PodStart:
                 reported_at = time.monotonic()
                 reason = refused or self._reasons(pods)
                 print(f"{self._name}: {missing}{because(reason)}", file=sys.stderr)
-            time.sleep(max(POLL_SECS, (time.monotonic() - looked_at) / LOOKS_SHARE))
+            time.sleep(max(POLL_SECS, (time.monotonic() - polled_at) / POLLS_SHARE))
 
     def _refused(self, waited_secs: float) -> str:
         """Why the namespace gets no pods; HeronError once that does not pass by itself."""
@@ -90,8 +90,8 @@ class PodStart:
         """Each reason with the last line of one pod: a thousand pods share few reasons."""
         failing = [(pod, reason) for pod in pods if (reason := pod_states.start_failure(pod))]
         first = {reason: pod for pod, reason in reversed(failing)}
-        told = {reason: self._with_last_line(pod, reason) for reason, pod in first.items()}
-        return pod_states.named_by_container((pod, told[reason]) for pod, reason in failing)
+        described = {reason: self._with_last_line(pod, reason) for reason, pod in first.items()}
+        return pod_states.named_by_container((pod, described[reason]) for pod, reason in failing)
 
     def _with_last_line(self, pod: Mapping[str, Any], reason: str) -> str:
         line = self._objects.last_line(pod["metadata"]["name"])
@@ -101,8 +101,10 @@ class PodStart:
         """Why pods do not run, in Kubernetes' words; those of the events for pods whose containers
         were not created yet."""
         reasons = [(pod, pod_states.pod_problem(pod)) for pod in pods]
-        held = [pod for pod, reason in reasons if not reason and pod_states.is_held(pod)]
-        events = [(pod, self._objects.warning(pod["metadata"]["uid"])) for pod in held[:EVENTS_MAX]]
+        starting = [pod for pod, reason in reasons if not reason and pod_states.is_starting(pod)]
+        events = [
+            (pod, self._objects.warning(pod["metadata"]["uid"])) for pod in starting[:EVENTS_MAX]
+        ]
         return pod_states.named_by_container([*reasons, *events])
 
 

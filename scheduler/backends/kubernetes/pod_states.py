@@ -40,7 +40,7 @@ def has_started(pod: Mapping[str, Any]) -> bool:
     return is_running(pod) and all(each.get("started") is not False for each in _statuses(pod))
 
 
-def is_held(pod: Mapping[str, Any]) -> bool:
+def is_starting(pod: Mapping[str, Any]) -> bool:
     """Whether a pod is on its way to the container: only events have the reason of a delay
     (volumes, network)."""
     statuses = _statuses(pod)

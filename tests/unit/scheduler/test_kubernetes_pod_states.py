@@ -76,10 +76,10 @@ def test_what_more_room_does_not_cure(found: dict[str, Any], reason: str) -> Non
 
 
 def test_events_are_asked_for_while_a_container_is_not_created() -> None:
-    assert pod_states.is_held(pod())
-    assert pod_states.is_held(waiting("ContainerCreating"))
-    assert not pod_states.is_held(waiting("ErrImagePull"))
-    assert not pod_states.is_held(
+    assert pod_states.is_starting(pod())
+    assert pod_states.is_starting(waiting("ContainerCreating"))
+    assert not pod_states.is_starting(waiting("ErrImagePull"))
+    assert not pod_states.is_starting(
         pod(containerStatuses=[{"name": "heron", "state": {"running": {}}}])
     )
 
