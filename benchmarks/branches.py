@@ -1,12 +1,12 @@
-"""Two branches, one of them stuck behind a slow bolt: what is left of the other one's speed?
+"""Two branches, one stuck behind a slow bolt: what speed is left to the second branch?
 
 python -m benchmarks.branches --rounds 3
 
-The right branch is paced at 50,000 tuples a second, some 5 % of what the engine moves: on two cores
-the branches share the CPU, and a right branch that takes all there is would lose speed to any
-neighbour, whatever back-pressure does. Its speed is measured alone, beside a left branch that keeps
-up, and beside one whose bolt is a hundred times slower than its input, in the modes stage and
-spout. A last pair is not paced: there the slow branch takes little CPU, since it is paused.
+The right branch is paced at 50,000 tuples a second, some 5 % of the engine's capacity: on two cores
+the branches share the CPU, and an unpaced right branch would lose speed to any neighbour,
+independently of back-pressure. Its speed is measured alone, beside a left branch that keeps up, and
+beside a left branch whose bolt is a hundred times slower than its input, in the modes stage and
+spout. A last pair is unpaced: there the slow branch takes little CPU, since it is paused.
 """
 
 import time
@@ -32,8 +32,8 @@ UNPACED = 1e9
 FILL_SECONDS = 3.0
 """10 MB/s fill the window (1 MiB) and the queue (256 KiB) in a fraction of the first second."""
 MEASURED_SECONDS = 8.0
-"""Three times as long as the slow bolt needs from one report of 256 KiB processed to the next, so
-the pauses of mode spout come and go in it."""
+"""Three times the slow bolt's time between two reports of 256 KiB processed: long enough for
+several pauses of mode spout."""
 
 MODE_KEY = "topology.backpressure.mode"
 WATER_MARKS = {

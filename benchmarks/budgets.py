@@ -1,9 +1,9 @@
-"""What the engine is measured against: every budget, and what the last runs came to.
+"""Budgets of the engine, with the figures of the last runs.
 
 python -m benchmarks.budgets
 
-Reads benchmarks/results/*.json and measures nothing. The budgets of the races stand here, those of
-the other benchmarks beside what they measure.
+Reads benchmarks/results/*.json without measuring. The budgets of the races are defined here, the
+rest in their benchmarks.
 """
 
 import json
@@ -23,7 +23,7 @@ OTHERS = (
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """One limit for one engine variant of a race; with `peer` it is about a ratio."""
+    """One limit for one engine variant of a race; with `peer` the limit of a ratio."""
 
     race: str
     engine: str
@@ -94,14 +94,14 @@ def figure_rows() -> Iterator[list[str]]:
 
 
 def results_of(benchmark: str) -> Json:
-    """What the benchmark's last run wrote, empty when it never ran."""
+    """Results of the benchmark's last run, empty without a run."""
     path = RESULTS / f"{benchmark}.json"
     found: Json = json.loads(path.read_text()) if path.exists() else {}
     return found
 
 
 def spread_in(results: Json, budget: Budget) -> Json | None:
-    """Median, lowest and highest of the figure that the budget limits, if it was measured."""
+    """Median, lowest and highest value of the limited figure, if measured."""
     if budget.peer is None:
         found = [each for each in results.get("summaries", ()) if each["name"] == budget.engine]
     else:

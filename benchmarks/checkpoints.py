@@ -1,4 +1,4 @@
-"""What a checkpoint each second costs: word count with keyed state, with and without, in turn.
+"""Cost of a checkpoint each second: word count with keyed state, with and without, in turn.
 
 python -m benchmarks.checkpoints --keys 100000
 python -m benchmarks.checkpoints --keys 1000000 --backend rocksdb --count 2000000
@@ -38,7 +38,7 @@ LOSS_MAX, LOSS_MAX_MANY_KEYS = 0.08, 0.12
 
 
 def main() -> None:
-    """Let everybody run in turn, write and print the results."""
+    """Run all contenders in turn, write and print the results."""
     options = parse()
     contenders = [ours(name, options) for name in options.variants]
     contenders += [theirs(name, options) for name in options.peers]

@@ -36,7 +36,7 @@ WINDOWS_SHARE = 20.0
 
 
 def main() -> None:
-    """Read the command line, let everybody run in turn, write and print the results."""
+    """Read the command line, run all contenders in turn, write and print the results."""
     options = parse()
     count = options.count or COUNTS[options.workload]
     contenders = windows() if options.workload == "windows" else words(options)
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The options; ends the program with a message when one is wrong."""
+    """The options; a wrong option ends the program with a message."""
     parser = argparse.ArgumentParser(description=__doc__)
     known = [each.name for each in PEERS]
     parser.add_argument("workload", choices=list(COUNTS))
@@ -68,7 +68,7 @@ def parse() -> argparse.Namespace:
 
 
 def words(options: argparse.Namespace) -> list[Contender]:
-    """The word count by columns, and who it is compared with: the one by tuples among them."""
+    """The word count by columns, with its contenders, including the word count by tuples."""
     by_tuples = Contender(
         f"engine-{engine.AT_MOST_ONCE}",
         partial(engine.engine_command, "word_count", engine.AT_MOST_ONCE),

@@ -1,10 +1,10 @@
-"""What a topology costs for being there: heartbeats, metrics, plans, a lost container, a takeover.
+"""Standing costs of a topology: heartbeats, metrics, plans, a lost container, a takeover.
 
 python -m benchmarks.control_plane --rounds 3
 
-Real processes: 200 instances by `heronpy run`, one spout and 199 bolts that wait. Simulated: 3,000
-tasks in 100 containers (simulated_control_plane.py), the product's own cores in one process, with
-each instance idle, then each with new numbers all the time. Percentages are of one core.
+Real processes: 200 instances by `heronpy run`, one spout and 199 waiting bolts. Simulated: 3,000
+tasks in 100 containers (simulated_control_plane.py), the product's own cores in one process, first
+with idle instances, then with continually changing numbers. Percentages are of one core.
 """
 
 import os
@@ -34,7 +34,7 @@ RECOVERY_SECONDS = 5.0
 LOST_CONTAINER = 7
 BOLTS, SPOUT = "waiting", "silent"
 ROLES = (BOLTS, "stream manager", "topology master", "executor", "scheduler", "operations")
-"""What is there for the topology; the spout asks for tuples, and the command shows its view."""
+"""Processes of the topology; the spout polls for tuples, and the command shows its view."""
 WAYS = ("from instances", "to the master", "from the master")
 
 REAL_COLUMNS = [
@@ -73,7 +73,7 @@ EVENT_COLUMNS = [
 
 
 def real() -> figures.Round:
-    """One run of 200 instances that do nothing."""
+    """One run of 200 idle instances."""
     os.environ[BOLTS_VARIABLE] = str(INSTANCES - 1)
     with EngineRun("idle", {}, until_done=False) as run:
         up_seconds = max(each["at"] for each in run.first("ready", INSTANCES)) - run.started_at
@@ -117,7 +117,7 @@ def simulated() -> figures.Round:
 
 
 def per_second(state: str, meter: Meter) -> figures.Round:
-    """What such tasks cost all the time."""
+    """Running costs per second of the simulated tasks."""
     found = {
         f"{state} {role}": meter.cpu_seconds[role] / SIMULATED_SECONDS * 100
         for role in (MASTER, MANAGERS)

@@ -1,4 +1,4 @@
-"""The command line that all benchmarks share: who takes part, how often, how much."""
+"""The common command line of all benchmarks: contenders, rounds, counts."""
 
 import argparse
 import sys
@@ -28,14 +28,14 @@ class Peer:
     tracked: bool = False
 
     def command(self, python: Path, count: int) -> list[str]:
-        """What runs it with the peers' Python."""
+        """Command that runs the peer with the peers' Python."""
         module = f"benchmarks.peers.{self.module}"
         return [str(python), "-m", module, "--count", str(count), *self.options]
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One benchmark: its name, the plural of what it counts, the default count, who can run."""
+    """One benchmark: name, plural of the counted unit, default count, contenders."""
 
     name: str
     unit: str
@@ -45,7 +45,7 @@ class Benchmark:
 
 
 def run(benchmark: Benchmark, description: str | None) -> None:
-    """Read the command line, let everybody run in turn, write and print the results."""
+    """Read the command line, run all contenders in turn, write and print the results."""
     options = parse(benchmark, description)
     try:
         contenders = chosen_contenders(benchmark, options)
@@ -59,7 +59,7 @@ def run(benchmark: Benchmark, description: str | None) -> None:
 
 
 def parse(benchmark: Benchmark, description: str | None) -> argparse.Namespace:
-    """The options; ends the program with a message when one is wrong."""
+    """The options; a wrong option ends the program with a message."""
     parser = argparse.ArgumentParser(description=description)
     peers = [one.name for one in benchmark.peers]
     parser.add_argument("--rounds", type=int, default=LEAST_ROUNDS)

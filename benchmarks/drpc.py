@@ -1,11 +1,11 @@
-"""Requests that a topology answers: one caller and 1,000 at once, by Thrift and `heronpy drpc`.
+"""Requests answered by a topology: one caller and 1,000 at once, by Thrift and `heronpy drpc`.
 
 python -m benchmarks.drpc --rounds 3
 python -m benchmarks.drpc --rounds 3 --storm    # and Storm's LocalDRPC, in one JVM
 
 The topology is Storm's BasicDRPCTopology: five hops between spout and answer, acked. A caller sends
-its next call when the answer to the one before is there. The callers share one process here, and
-its CPU is that of the machine. Storm's LocalDRPC has neither sockets nor other processes.
+its next call after the previous answer. The callers share one process here; the reported CPU time
+is the machine's. Storm's LocalDRPC has neither sockets nor further processes.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def columns(system: str) -> list[Column]:
 
 
 def figures_of(system: str, callers: int, secs: Sequence[float], elapsed: float) -> figures.Round:
-    """What the calls of one load come to."""
+    """Figures of the calls of one load."""
     ordered = sorted(secs)
 
     def percentile_ms(percent: int) -> float:
@@ -95,7 +95,7 @@ def request_server() -> Iterator[tuple[tuple[str, int], str]]:
 
 
 async def caller(address: tuple[str, int], number: int, calls: int, secs: list[float]) -> None:
-    """One after the other on one connection; BenchmarkError for another answer."""
+    """Make calls in turn on one connection; BenchmarkError for a wrong answer."""
     reader, writer = await asyncio.open_connection(*address)
     for call in range(calls):
         text = f"{number}-{call}"

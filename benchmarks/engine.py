@@ -18,7 +18,7 @@ TRACKED = frozenset({ACKED, STREAMPARSE})
 
 
 def engine_command(workload: str, variant: str, count: int) -> list[str]:
-    """What runs the engine's side of a benchmark; raises BenchmarkError when it is not there."""
+    """Command of the engine's side of a benchmark; raises BenchmarkError if missing."""
     module = f"benchmarks.engine_{workload}"
     if importlib.util.find_spec(module) is None:
         raise BenchmarkError(

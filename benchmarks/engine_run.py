@@ -1,4 +1,4 @@
-"""Runs a topology as users do, by the command `heronpy run`, and collects what it reports."""
+"""Runs a topology as users do, by the command `heronpy run`, and collects its reports."""
 
 import os
 import signal
@@ -17,20 +17,19 @@ from benchmarks.rounds import REPOSITORY
 
 TOPOLOGIES = REPOSITORY / "benchmarks" / "topologies"
 TIMEOUT_SECONDS = 110.0
-"""A run that takes longer hangs; below the limit of measure.py, so that this one can explain."""
+"""A longer run hangs; below the limit of measure.py, whose report has no reason."""
 LOOK_SECONDS = 0.2
 """How often a waiting program looks whether the command still runs."""
 STOP_SECONDS = 15.0
-"""What `heronpy run` may take to end everything after a signal: its graces add up to 8 s."""
+"""Time for `heronpy run` to stop everything after a signal: its timeouts add up to 8 s."""
 QUOTED_LINES = 20
 
 
 class EngineRun:
-    """One `heronpy run`, in a home of its own that is removed afterwards.
+    """One `heronpy run`, in a temporary home.
 
-    `topology` names a file of benchmarks/topologies, `config` goes to the command line with -o,
-    `words` as they are.
-    Leaving the context stops the command if it still runs.
+    `topology` names a file of benchmarks/topologies, `config` is passed with -o, `words` unchanged.
+    Leaving the context stops a running command.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class EngineRun:
     def reports(self, timeout_seconds: float = TIMEOUT_SECONDS) -> Iterator[dict[str, Any]]:
         """Every report until the command has ended.
 
-        BenchmarkError when the command fails or takes too long; it quotes what the command said.
+        BenchmarkError for a failed command or a timeout, quoting the command's output.
         """
         deadline = time.monotonic() + timeout_seconds
         while True:
@@ -139,7 +138,7 @@ def _command(topology: str, config: Mapping[str, Any], until_done: bool) -> list
 
 
 def _environment(home: str) -> dict[str, str]:
-    """That of this process, with a home of its own, and with compiled modules as when installed."""
+    """The present environment, with a temporary home and compiled modules as in an installation."""
     environment = {**os.environ, "HERONPY_HOME": os.path.join(home, "home")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     return environment

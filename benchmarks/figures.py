@@ -14,12 +14,12 @@ from benchmarks.report import RESULTS, cell, table
 from benchmarks.rounds import LEAST_ROUNDS, Spread, spread_of
 
 Round = Mapping[str, float]
-"""Name of each figure -> its value in one round."""
+"""Name of a figure -> value in one round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How one figure is called in the table, its unit, the style of its numbers, its budget."""
+    """Title of a figure in the table, its unit, number format and budget."""
 
     name: str
     what: str
@@ -30,13 +30,13 @@ class Column:
 
     @property
     def limit(self) -> str:
-        """The budget as the tables show it, empty without one."""
+        """The budget for the tables, empty without one."""
         if self.at_most is not None:
             return f"≤ {self.at_most:g}"
         return "" if self.at_least is None else f"≥ {self.at_least:g}"
 
     def is_met(self, value: float) -> bool | None:
-        """Whether the value is within the budget; None without one."""
+        """Whether the value is within the budget; None without a budget."""
         if self.at_most is not None:
             return value <= self.at_most
         return None if self.at_least is None else value >= self.at_least
@@ -44,7 +44,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What the rounds of one figure come to; `met` is None where there is no budget."""
+    """Summary of a figure's rounds; `met` is None without a budget."""
 
     name: str
     what: str
@@ -52,7 +52,7 @@ class Figure:
     values: tuple[float, ...]
     spread: Spread
     limit: str
-    """The budget as the tables show it."""
+    """The budget for the tables."""
     met: bool | None
 
 
@@ -79,7 +79,7 @@ def run(
 
 
 def parse(description: str | None) -> argparse.Namespace:
-    """--rounds; ends the program with a message when it is wrong."""
+    """Parse --rounds; a wrong value ends the program with a message."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rounds", type=int, default=LEAST_ROUNDS)
     options = parser.parse_args()
@@ -89,14 +89,14 @@ def parse(description: str | None) -> argparse.Namespace:
 
 
 def tell(number: int, rounds: int, values: Round) -> Round:
-    """Say on standard error how it goes."""
+    """Report the progress on standard error."""
     text = "  ".join(f"{name} {value:.3f}" for name, value in values.items())
     print(f"round {number + 1}/{rounds}  {text}", file=sys.stderr)
     return values
 
 
 def figure_of(column: Column, rounds: Sequence[Round]) -> Figure:
-    """One column over all rounds."""
+    """A column over all rounds."""
     values = tuple(each[column.name] for each in rounds)
     spread = spread_of(values)
     met = column.is_met(spread.median)
@@ -104,7 +104,7 @@ def figure_of(column: Column, rounds: Sequence[Round]) -> Figure:
 
 
 def figures_table(columns: Sequence[Column], figures: Sequence[Figure]) -> str:
-    """A row per figure: what, budget, median (lowest to highest)."""
+    """A row per figure: title, budget, median (lowest to highest)."""
     rows = [
         [
             f"{one.what}, {one.unit}" if one.unit else one.what,

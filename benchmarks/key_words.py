@@ -1,8 +1,8 @@
 """The words of the checkpoint benchmarks: so many keys, each coming once in every round of them.
 
-Only the standard library, because the measured processes and peers import it. Keys come in a fixed
-order without locality (position times a prime, modulo their number), so a store gains nothing from
-neighbours, and every count can be checked by the word alone.
+Only the standard library is used, because measured processes and peers import the module. Keys come
+in a fixed order without locality (position times a prime, modulo their number), so a store gains
+nothing from neighbours, and every count can be checked by the word alone.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from benchmarks.workload import WORDS_PER_SENTENCE, WrongResultError
 
 STEP = 611_953
-"""A prime that divides none of the numbers of keys used here."""
+"""A prime coprime to all numbers of keys in use."""
 KEYS_KEY = "benchmark.keys"
 """Config key: how many different words there are."""
 MODES = ("at-most-once", "acked", "no-checkpoints", "checkpoints")
@@ -26,8 +26,8 @@ def sentences(keys: int) -> list[str]:
 
 
 def check(keys: int, words: int, partial: Iterator[tuple[str, int]]) -> tuple[int, int]:
-    """How many of the counts there are and what they add up to; WrongResultError if one is wrong
-    after so many words."""
+    """Number and sum of the counts; WrongResultError for a count that is wrong after
+    `words` words."""
     rounds, rest = divmod(words, keys)
     inverse = pow(STEP, -1, keys)
     found = total = 0

@@ -1,10 +1,10 @@
-"""State ten times as large as the memory that its process may have, in RocksDB.
+"""State ten times as large as the memory limit of the process, in RocksDB.
 
 python -m benchmarks.large_state --rounds 3
 
-A process may allocate 128 MiB beyond what it has at the start (RLIMIT_DATA: an allocation beyond it
-fails), keeps values of 1,000 random bytes until they are 1,280 MiB, takes a snapshot with every
-50,000 of them, and then reads a thirteenth of them back.
+A process may allocate 128 MiB beyond its initial size (RLIMIT_DATA: a larger allocation fails),
+stores values of 1,000 random bytes up to 1,280 MiB, takes a snapshot with every 50,000 values, and
+then reads back a thirteenth of the values.
 """
 
 import json
@@ -37,7 +37,7 @@ COLUMNS = [
 
 
 def one_round() -> figures.Round:
-    """In a process of its own, because of its limit."""
+    """One round in a separate process, because of the limit."""
     with tempfile.TemporaryDirectory(prefix="heronpy-large-state-") as folder:
         command = [sys.executable, "-m", "benchmarks.large_state", CHILD, folder]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -48,7 +48,7 @@ def one_round() -> figures.Round:
 
 
 def status_bytes(name: str) -> int:
-    """A size of this process: RssAnon is its own memory in use, VmData what it has asked for."""
+    """A size of the process: RssAnon is its private memory in use, VmData its allocations."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
 

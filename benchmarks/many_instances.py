@@ -1,11 +1,11 @@
-"""Five to two hundred instances: what a tree costs, the engine and Storm in one JVM in turn.
+"""Five to two hundred instances: the cost of a tree, for the engine and Storm in one JVM in turn.
 
 python -m benchmarks.many_instances --rounds 3
 python -m benchmarks.many_instances --sizes 5,20 --acks yes --peers none --seconds 5
 python -m benchmarks.many_instances --variants "single,calls of 200,ALL,4 containers"
 
-spout (one tuple a call, 1,000 under way) -> shuffle -> mid -> fields -> sink. A tree is one tuple
-of a spout with all that comes of it; without acks it counts when its copies are at the sinks.
+spout (one tuple a call, 1,000 under way) -> shuffle -> mid -> fields -> sink. A tree is one spout
+tuple with all derived tuples; without acks a tree counts when its copies are at the sinks.
 """
 
 import argparse
@@ -31,7 +31,7 @@ ACKS = ("yes", "no")
 WARM_UP_SECONDS_PER_INSTANCE = 0.06
 """All spouts begin with as much as may be under way: at 200 instances that is seconds of work."""
 STORM_WARM_UP_SECONDS = 10.0
-"""Until the JVM has compiled what is hot: its speed no longer grows after some eight seconds."""
+"""Warm-up of the JVM's compiler: the speed is stable after some eight seconds."""
 
 Runner = Callable[[Shape], Measured]
 Round = dict[tuple[str, Shape], Measured]
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The options; ends the program with a message when one is wrong."""
+    """The options; a wrong option ends the program with a message."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -71,7 +71,7 @@ def parse() -> argparse.Namespace:
 
 
 def runners_of(options: argparse.Namespace, stack: ExitStack) -> dict[str, Runner]:
-    """Who takes part; says so if Storm cannot."""
+    """The contenders; reports if Storm cannot run."""
 
     def window(shape: Shape, least_seconds: float) -> Window:
         warm_up_seconds = max(least_seconds, shape.instances * WARM_UP_SECONDS_PER_INSTANCE)
@@ -100,7 +100,7 @@ def shapes(options: argparse.Namespace) -> Iterator[Shape]:
 
 
 def one_round(runners: dict[str, Runner], options: argparse.Namespace, number: int) -> Round:
-    """Each shape once by everybody in turn; says on standard error how it goes."""
+    """Run each shape once per contender in turn; progress goes to standard error."""
     found: Round = {}
     for shape in shapes(options):
         for name, run in runners.items():

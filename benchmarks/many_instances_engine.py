@@ -1,4 +1,4 @@
-"""One run of topologies/many_instances.py by `heronpy run`, looked at in its middle."""
+"""One run of topologies/many_instances.py by `heronpy run`, observed in mid-run."""
 
 import os
 import time
@@ -28,7 +28,7 @@ TOPOLOGY = "ManyInstances"
 
 
 def run(shape: Shape, window: Window) -> Measured:
-    """Start it, let it warm up, measure, end it; BenchmarkError when it does not work."""
+    """Start the topology, warm up, measure, stop; BenchmarkError on failure."""
     os.environ[SHAPE_VARIABLE] = shape.instances_text
     os.environ[GROUPING_VARIABLE] = shape.grouping
     with TemporaryDirectory(prefix="heronpy-tallies-") as folder:
@@ -103,6 +103,6 @@ def summed(stream_managers: Mapping[int, StreamManagerStats]) -> dict[str, float
 
 
 def difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """What was counted in between, of the counters that moved."""
+    """Increments of the counters that moved."""
     found = {name: value - before.get(name, 0) for name, value in after.items()}
     return {name: value for name, value in found.items() if value > 0}

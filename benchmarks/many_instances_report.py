@@ -62,7 +62,7 @@ def quantile_cell(runs: Sequence[Measured], share: float) -> str:
 
 
 def costs_table(rounds: Sequence[Runs]) -> str:
-    """Where the CPU goes, who is woken how often, what the stream managers count."""
+    """CPU shares, wake-ups and stream managers' counters by role."""
     per = "per 1,000 trees"
     header = ["instances", "who", "% of CPU", f"wake-ups {per}", f"preemptions {per}",
               f"stream managers' counters {per}"]  # fmt: skip

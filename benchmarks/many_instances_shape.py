@@ -1,4 +1,4 @@
-"""What benchmarks.many_instances runs, and what it finds: the same for the engine and for Storm."""
+"""Shapes and results of benchmarks.many_instances, shared by the engine and Storm."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One topology: what is run once a round."""
+    """A topology, run once a round."""
 
     size: int
     variant: str = "single"
@@ -43,12 +43,12 @@ class Shape:
 
     @property
     def instances_text(self) -> str:
-        """As the environment variable has it."""
+        """The sizes as the environment variable has them."""
         return ",".join(map(str, self.parallelism))
 
     @property
     def instances(self) -> int:
-        """All of them."""
+        """All instances."""
         return sum(self.parallelism)
 
     @property
@@ -58,7 +58,7 @@ class Shape:
 
     @property
     def copies(self) -> int:
-        """Tuples that arrive at the sinks for each one of a spout."""
+        """Tuples at the sinks for each spout tuple."""
         return self.parallelism[1] if self.grouping == "ALL" else 1
 
     def __str__(self) -> str:
@@ -72,12 +72,12 @@ VARIANTS: Mapping[str, Mapping[str, object]] = {
     "ALL": {"grouping": "ALL"},
     "4 containers": {"containers": 4},
 }
-"""Name -> how it differs from one tuple a call, by shuffle, in one container."""
+"""Name -> difference to a single tuple per call, by shuffle, in a single container."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one run came to, by role of the process (titles.py) where it is of one."""
+    """Results of one run, by role of the process (titles.py) where possible."""
 
     shape: Shape
     seconds: float
@@ -91,7 +91,7 @@ class Measured:
 
     @property
     def trees(self) -> float:
-        """Spout tuples that were acked; without acks, those whose copies arrived at the sinks."""
+        """Acked spout tuples; without acks, tuples whose copies all arrived at the sinks."""
         if self.shape.acked:
             return self.counts[Tally.ACKED]
         return self.counts[Tally.EXECUTED] / self.shape.copies
@@ -108,7 +108,7 @@ class Measured:
         return used / self.trees * 1e6 if self.trees else float("inf")
 
     def latency_ms(self, share: float) -> float:
-        """This quantile of the complete latency; NaN without acks."""
+        """Quantile of the complete latency; NaN without acks."""
         return quantile_ms(self.counts[Tally.LATENCIES :], share)
 
     @property
@@ -117,5 +117,5 @@ class Measured:
         return self.counts[Tally.FAILED]
 
     def per_thousand(self, of_name: Mapping[str, float]) -> dict[str, float]:
-        """Such figures for a thousand trees."""
+        """Figures per thousand trees."""
         return {name: value / self.trees * 1e3 for name, value in of_name.items() if self.trees}

@@ -21,13 +21,13 @@ SECONDS_MAX = 240.0
 
 
 class Storm:
-    """The jars and our own compiled class, which are there for as long as this is open."""
+    """The jars and our compiled class, kept as long as the context is open."""
 
     def __init__(self, command: list[str]) -> None:
         self._command = command
 
     def run(self, shape: Shape, window: Window) -> Measured:
-        """Start it, let it warm up, measure, end it; BenchmarkError when it does not work."""
+        """Start the topology, warm up, measure, stop; BenchmarkError on failure."""
         command = [*self._command, *words(shape, window)]
         with TemporaryDirectory(prefix="heronpy-storm-") as folder:
             errors = Path(folder, "stderr.txt")
@@ -66,7 +66,7 @@ def words(shape: Shape, window: Window) -> list[str]:
 
 
 def measured(shape: Shape, process: "subprocess.Popen[str]") -> Measured:
-    """What it prints, and what it uses between its marks; KeyError names what did not come."""
+    """Printed counts, and CPU use between the marks; KeyError names a missing mark."""
     at: dict[str, float] = {}
     of_mark: dict[str, dict[int, Usage]] = {}
     counts: dict[str, list[int]] = {}

@@ -1,21 +1,21 @@
-"""Run one command as a process tree and measure its wall time, its CPU and its memory.
+"""Run one command as a process tree and measure its wall time, CPU and memory.
 
 How the CPU of a whole tree is counted (Linux only):
 
-1. The measuring process becomes a child subreaper (prctl PR_SET_CHILD_SUBREAPER), so whatever the
-   command starts stays below it: a process whose parent died, a daemon that detached itself with
-   setsid and a double fork, all become its children and none is lost.
+1. The measuring process becomes a child subreaper (prctl PR_SET_CHILD_SUBREAPER), so all
+   descendants of the command stay below: orphans, and daemons detached by setsid and a double fork,
+   become children of the measuring process.
 2. At any instant the CPU used so far is the sum over all live descendants of utime + stime (their
    own) + cutime + cstime (children they have waited for), from /proc/PID/stat, plus the rusage of
    every process that the measuring process itself reaped with wait4.
-3. A parent that ignores SIGCHLD makes the kernel drop its children's times. So each process is
-   also polled and its last own time is kept. Both sums can only be too low; the larger one counts.
+3. A parent that ignores SIGCHLD makes the kernel drop its children's times. So each process is also
+   polled and its last own time is kept. Both sums can only be too low; the larger sum counts.
 
-The figure that matters, `cpu_seconds`, is the difference between the mark "first" and the mark
-"last" (see workload.py), so imports, start-up and shutdown of no contender count; the whole life
-is `cpu_seconds_total`. /proc counts in ticks of 10 ms, so a run should last some seconds.
-Memory is the highest sum of PSS (/proc/PID/smaps_rollup: shared pages are divided among those who
-share them), polled every half second.
+The main figure, `cpu_seconds`, is the difference between the mark "first" and the mark "last" (see
+workload.py), which excludes imports, start-up and shutdown of every contender; the whole life is
+`cpu_seconds_total`. /proc counts in ticks of 10 ms, so a run should last some seconds. Memory is
+the highest sum of PSS (/proc/PID/smaps_rollup: shared pages are divided among the sharing
+processes), polled every half second.
 """
 
 import contextlib
@@ -38,16 +38,16 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 POLL_SECONDS = 0.2
 # smaps_rollup walks the page tables of the measured process, so it is read seldom.
 MEMORY_POLL_SECONDS = 0.5
-# What is left over when the command has ended gets this long to end as well, then it is killed.
+# Time for remaining processes to end after the command, before a kill.
 LEFTOVER_SECONDS = 5.0
-# A process that is born or reaped during a sample makes it invalid; it is then taken again.
+# A process started or reaped during a sample invalidates the sample, which is repeated.
 SAMPLE_ATTEMPTS = 5
 # How many lines of output an error message quotes.
 QUOTED_LINES = 15
 
 
 class BenchmarkError(Exception):
-    """A run that gives no figure: names the contender and quotes its last words."""
+    """A run without a figure: names the contender and quotes its final output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class ProcessTimes:
-    """The CPU of one process: its own and that of the children it waited for, in seconds."""
+    """CPU time of one process: its own, and its reaped children's, in seconds."""
 
     parent: int
     started_ticks: int
@@ -94,7 +94,7 @@ class Mark:
 
 
 class ProcessTree:
-    """All descendants of this process, dead ones included; make one per run."""
+    """All descendants of this process, including dead ones; create one object per run."""
 
     def __init__(self) -> None:
         become_subreaper()
@@ -128,7 +128,7 @@ class ProcessTree:
         return sum(process_pss_bytes(pid) for pid in descendants())
 
     def kill(self) -> list[int]:
-        """Kill what is still alive; returns the ids of what had to be killed."""
+        """Kill the remaining processes; returns their ids."""
         killed: list[int] = []
         while alive := living_descendants():
             for pid in alive:
@@ -142,7 +142,7 @@ class ProcessTree:
 
 @dataclass(slots=True)
 class Output:
-    """What the program printed so far: its marks, its result and its last other lines."""
+    """Output of the program so far: marks, result and last lines."""
 
     marks: dict[str, Mark] = field(default_factory=dict)
     result: dict[str, Any] | None = None
@@ -175,9 +175,9 @@ def measure(
 ) -> Run:
     """Run the command to its end and measure it.
 
-    `environment` is added to that of this process. Raises BenchmarkError when the command fails,
-    prints no marks or no result, takes too long, or leaves processes behind. Nothing else may
-    start or wait for child processes of this process meanwhile.
+    `environment` is added to the present one. Raises BenchmarkError for a failed command, missing
+    marks or result, a timeout, or remaining processes. Meanwhile the process must neither start nor
+    wait for further children.
     """
     tree = ProcessTree()
     started = time.monotonic()
@@ -195,7 +195,7 @@ def measure(
             leftovers = wait_for_leftovers(tree)
         finally:
             tree.kill()
-            # Reaped by the tree, so Popen must not wait for it nor warn that it was not waited for.
+            # The tree has reaped the process, so Popen must neither wait nor warn.
             process.returncode = tree.returncodes.get(process.pid, -signal.SIGKILL)
         problem = failure(process.returncode, output, leftovers)
         if problem:
@@ -235,7 +235,7 @@ def watch(
                 tree.kill()
                 output.others.append("(took too long and was killed)")
             tree.reap()
-        # Whatever it wrote before it ended is in the pipe by now.
+        # The output before the end is in the pipe by now.
         for line in lines.wait(0.0):
             output.take(line, tree)
     return output, peak_pss_bytes
@@ -253,9 +253,9 @@ class LineReader:
         self._selector.register(self._descriptor, selectors.EVENT_READ)
 
     def wait(self, timeout_seconds: float) -> Iterator[str]:
-        """Lines that are there, after waiting at most so long for the first of them."""
+        """Complete lines, after a wait for the first of at most `timeout_seconds`."""
         if not self._open:
-            # The other end is closed, so there is nothing to wait for but the end of the process.
+            # The writer has closed the pipe: only the end of the process is left to wait for.
             time.sleep(timeout_seconds)
             return
         self._selector.select(timeout_seconds)
@@ -274,7 +274,7 @@ class LineReader:
 
 
 def wait_for_leftovers(tree: ProcessTree) -> list[int]:
-    """Give orphans time to end; returns the ids of those that had to be killed."""
+    """Give orphans time to end; returns the ids of killed processes."""
     deadline = time.monotonic() + LEFTOVER_SECONDS
     while living_descendants() and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
@@ -284,7 +284,7 @@ def wait_for_leftovers(tree: ProcessTree) -> list[int]:
 
 
 def failure(returncode: int, output: Output, leftovers: list[int]) -> str | None:
-    """Why this run gives no figure, or None."""
+    """Why the run has no figure, or None."""
     if returncode:
         return f"ended with status {returncode}"
     if leftovers:
@@ -303,7 +303,7 @@ def final_output(output: Output, errors: IO[str]) -> str:
 
 
 def json_object(line: str) -> dict[str, Any]:
-    """The JSON object on this line, or an empty one when it is anything else."""
+    """The JSON object on the line; empty for a line of another kind."""
     try:
         value = json.loads(line)
     except ValueError:
@@ -319,7 +319,7 @@ def become_subreaper() -> None:
 
 
 def process_times(pid: int) -> ProcessTimes | None:
-    """Times of one process, None when it is gone; a zombie still has its times."""
+    """Times of one process, None after its end; a zombie still has its times."""
     fields = stat_fields(pid)
     if fields is None:
         return None
@@ -357,15 +357,15 @@ def descendants() -> set[int]:
 
 
 def living_descendants() -> set[int]:
-    """Process ids of everything below this process that still runs."""
+    """Process ids of all running descendants."""
     states = ((pid, stat_fields(pid)) for pid in descendants())
     return {pid for pid, fields in states if fields and fields[0] not in "ZX"}
 
 
 def steady_times() -> dict[int, ProcessTimes]:
-    """Times of all descendants, taken while none of them was born or reaped, if possible.
+    """Times of all descendants, if possible without a birth or death meanwhile.
 
-    Otherwise a child that is reaped between two reads would be counted in itself and in its parent.
+    Otherwise a child reaped between two reads would be counted twice, with its parent.
     """
     times: dict[int, ProcessTimes] = {}
     for _ in range(SAMPLE_ATTEMPTS):
@@ -378,7 +378,7 @@ def steady_times() -> dict[int, ProcessTimes]:
 
 
 def process_pss_bytes(pid: int) -> int:
-    """PSS of one process, 0 when it is gone."""
+    """PSS of one process, 0 after its end."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError, PermissionError):

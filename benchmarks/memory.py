@@ -1,9 +1,9 @@
-"""Memory of an idle topology: one spout that emits nothing, ten bolts that wait.
+"""Memory of an idle topology: one silent spout, ten waiting bolts.
 
 python -m benchmarks.memory --rounds 3
 
-PSS (shared pages are divided among the processes that share them) and USS (pages of the process
-alone) from /proc/PID/smaps_rollup; per instance: the mean of the ten bolts.
+PSS (shared pages are divided among the sharing processes) and USS (private pages) from
+/proc/PID/smaps_rollup; per instance: the mean of the ten bolts.
 """
 
 import time
@@ -21,7 +21,7 @@ MIB_KIB = 1024
 BUDGET_MIB = 8.0
 PRIVATE = ("Private_Clean", "Private_Dirty")
 SERVICES = ("stream manager", "topology master", "executor", "scheduler", COMMAND)
-"""There are two executors, one of them for the master; the others are one process each."""
+"""Two executors, including the master's; every other role has one process."""
 
 COLUMNS = [
     Column("instance PSS", "idle instance, PSS", "MiB", ".1f", BUDGET_MIB),

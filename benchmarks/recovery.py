@@ -3,9 +3,9 @@
 python -m benchmarks.recovery --rounds 3
 
 One spout, four bolts on two containers, 4,000 acked tuples a second. A time is from the kill until
-every bolt has processed, and the spout has had acked, a tuple that was emitted after the kill.
-For the master, which no tuple passes: the longest time between two tuples at any task. Each round
-kills each kind four times: the median of the four, and the slowest.
+every bolt has processed, and the spout has had acked, a tuple emitted after the kill. For the
+master, which is outside of the data path: the longest time between two tuples at any task. Each
+round kills each kind four times: the median of the four, and the slowest.
 """
 
 import os
@@ -27,11 +27,12 @@ KILLS = 4
 """Of each kind in a round, so three rounds are twelve."""
 LOOK_SECONDS = 0.001
 DYING_SECONDS = 0.01
-"""What counts was emitted so long after the kill: the dying may process one or two tuples more."""
+"""Delay after the kill of the first relevant tuple: a dying process may process one or two tuples
+more."""
 RECOVERY_SECONDS_MAX = 40.0
 """Longer than the message timeout: what takes longer will never be."""
 MASTER_SECONDS = 5.0
-"""A stream manager misses its master after 3 s and then looks for the next one."""
+"""A stream manager misses its master after 3 s and then looks for the next master."""
 STABLE_SECONDS = 11.0
 """A process that ran for ten seconds is started again at once (heron_core.algorithms.backoff)."""
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
@@ -53,7 +54,7 @@ COLUMNS = [
     *columns_of(INSTANCE, "bolt killed: data flows again", 0.2),
     *columns_of(MANAGER, "stream manager killed: data flows again", 1.0),
     *columns_of(CONTAINER, "executor and so its container killed: data flows again", 2.0),
-    # Data never stops: what is left is the machine's own noise, as in the row after it.
+    # Data never stops: the remaining gap is the machine's own noise, as in the next row.
     *columns_of(MASTER, "topology master killed: longest gap in the data", 0.2),
     *columns_of(CALM, f"nobody killed for {MASTER_SECONDS:g} s: longest gap in the data", None),
 ]
@@ -66,7 +67,7 @@ class Watched:
         self._notes = notes(path)
 
     def wait_for_flow(self, since: float) -> float:
-        """Seconds from `since` until all tasks have processed what was emitted after it."""
+        """Seconds from `since` until all tasks have processed later tuples."""
         deadline = since + RECOVERY_SECONDS_MAX
         late = set(range(TASKS))
         newest = since
@@ -103,7 +104,7 @@ def victim(beginning: str) -> int:
 
 
 def age_seconds(pid: int) -> float:
-    """How long a process has been there; 0 if it is gone."""
+    """Age of a process; 0 after its end."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -120,7 +121,7 @@ def kill(beginning: str) -> float:
 
 
 def one_round() -> figures.Round:
-    """One run in which everybody is killed in turn."""
+    """One run with a kill of each kind in turn."""
     with tempfile.NamedTemporaryFile(prefix="heronpy-notes-") as file:
         file.truncate(TASKS * len(Note) * 8)
         watched = Watched(file.name)
@@ -135,7 +136,7 @@ def one_round() -> figures.Round:
 
 
 def measured(watched: Watched, number: int) -> dict[str, float]:
-    """One kill of each kind, of another process each time; a calm while they grow old."""
+    """One kill of each kind, of another process each time, then a calm period."""
     container = 1 + number % 2
     steps: dict[str, Callable[[], float]] = {
         CALM: lambda: watched.longest_gap(MASTER_SECONDS),
@@ -148,7 +149,7 @@ def measured(watched: Watched, number: int) -> dict[str, float]:
 
 
 def gap_after_kill(watched: Watched, beginning: str) -> float:
-    """Kill one that no data passes, and see whether the data notices."""
+    """Kill a process outside of the data path, and measure the longest gap in the data."""
     kill(beginning)
     return watched.longest_gap(MASTER_SECONDS)
 

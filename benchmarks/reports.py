@@ -1,8 +1,9 @@
-"""What a benchmark's components tell the program that runs them: JSON over a unix socket.
+"""Reports of a benchmark's components to the benchmark: JSON over a unix socket.
 
 The topology's config names the socket (`benchmark.reports`). A report is one connection: its sender
 writes one JSON object and closes. A component reports a handful of times in its life, never in the
-path of every tuple. Only the standard library, because it is imported by the measured processes.
+path of every tuple. Only the standard library is used, because measured processes import the
+module.
 """
 
 import json
@@ -21,7 +22,7 @@ ACCEPT_BACKLOG = 256
 
 
 def report(config: Mapping[str, Any], kind: str, **fields: Any) -> None:
-    """Send one report with its time (CLOCK_MONOTONIC seconds); OSError if nobody listens."""
+    """Send one report with its time (CLOCK_MONOTONIC seconds); OSError without a listener."""
     record = {"kind": kind, "at": time.monotonic(), **fields}
     with socket.socket(socket.AF_UNIX) as sender:
         sender.connect(str(config[SOCKET_KEY]))
@@ -43,7 +44,7 @@ class Listener:
         self._socket.listen(ACCEPT_BACKLOG)
 
     def receive(self, timeout_seconds: float) -> dict[str, Any] | None:
-        """The next report, or None when none came in time."""
+        """The next report, or None after the timeout."""
         self._socket.settimeout(timeout_seconds)
         try:
             connection, _ = self._socket.accept()

@@ -1,7 +1,7 @@
-"""Contenders in turn, round after round, and what to say about their runs.
+"""Contenders in turn, round after round, and the report of their runs.
 
-A B C A B C and not A A B B C C: on a shared machine the load drifts, so only figures of the same
-round may be divided by each other, and what is reported is the median of those ratios.
+A B C A B C rather than A A B B C C: on a shared machine the load drifts, so only figures of one
+round may be divided by each other, and the reported figure is the median of the ratios.
 """
 
 import statistics
@@ -14,18 +14,18 @@ from typing import Any
 from benchmarks.measure import Run, measure
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-# Fewer give a median that is just one of two runs.
+# Fewer rounds give a median equal to a single run.
 LEAST_ROUNDS = 3
-# Counts of sentences must stay whole, so every count is a multiple of this.
+# Counts of sentences must stay whole, so every count is a multiple of this number.
 COUNT_STEP = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One program in the race: `command(count)` is what runs it for so many tuples.
+    """One program in the race: `command(count)` is the command line for `count` tuples.
 
-    `share` makes a slow or a fast contender run about as long as the others: it gets that share of
-    the count. `tracked` says whether each tuple is acked.
+    `share` scales a slow or fast contender's count to an equal run time. `tracked`: whether each
+    tuple is acked.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Contender:
     is_engine: bool = False
 
     def count(self, base: int) -> int:
-        """How many tuples this contender moves when the benchmark's count is `base`."""
+        """Tuples of the contender for the benchmark's count `base`."""
         return max(1, round(base * self.share / COUNT_STEP)) * COUNT_STEP
 
 
@@ -50,7 +50,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the runs of one contender come to."""
+    """Summary of one contender's runs."""
 
     name: str
     tracked: bool
@@ -72,7 +72,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All of one benchmark: rounds hold the runs in the order in which they ran."""
+    """Results of one benchmark: rounds hold the runs in order."""
 
     benchmark: str
     machine: dict[str, Any]

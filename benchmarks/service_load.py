@@ -1,10 +1,10 @@
-"""What `heronpy ui` costs with 50 topologies of 20 instances, over an hour of a clock that is set.
+"""Cost of `heronpy ui` with 50 topologies of 20 instances, over an hour of simulated time.
 
     python -m benchmarks.service_load [--topologies N] [--hours N]
 
-The service's own tracker, history and routes, over topology masters that are simulated: their
-instances report growing numbers, which are rolled up, encoded, decoded and recorded as those of
-real ones are. What sockets cost is not in it.
+The service's own tracker, history and routes, over simulated topology masters: their instances
+report growing numbers, which are rolled up, encoded, decoded and recorded like real ones. The cost
+of sockets is excluded.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from heron_tracker.options import TrackerOptions
 from heron_tracker.service import Service
 
 POLL_SECS = 10
-"""Between two looks at a topology, as the service leaves them while nobody asks."""
+"""Poll interval of a topology while the service has no client."""
 REQUESTS = 5
 """Of each route, after a first one."""
 HOST = "http://127.0.0.1:8889"
@@ -62,7 +62,7 @@ class SimulatedCollector:
         return self._tracker.snapshot(name)
 
     def problems(self, name: str) -> list[tuple[TrackerProblem, float]]:
-        """What is wrong with one."""
+        """Problems of one topology."""
         return self._tracker.problems(name)
 
 
@@ -85,7 +85,7 @@ def questions(
 
 
 async def request_costs(service: Service) -> list[tuple[str, float, int]]:
-    """Path, CPU ms and bytes of each route that reads, the client of this measurement included."""
+    """Path, CPU ms and bytes of each read route, including the measuring client."""
     app = application(service, TrackerOptions())
     transport = httpx.ASGITransport(app)
     rows = []
@@ -102,7 +102,7 @@ async def request_costs(service: Service) -> list[tuple[str, float, int]]:
 
 
 def main() -> None:
-    """Simulate, and print what it costs."""
+    """Simulate, and print the costs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--topologies", type=int, default=50)
     parser.add_argument("--hours", type=float, default=1.0)

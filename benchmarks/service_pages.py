@@ -2,12 +2,12 @@
 
     python -m benchmarks.service_pages [--topologies N] [--real N] [--page PATH …]
 
-The service is a process of its own, and its CPU is read from /proc before and after: what it does
-besides, as asking masters, is in it. The other topologies are simulated masters behind sockets.
-Pages are opened in Chromium, whose own CPU does not count; one is drawn when its text and the data
-of its pictures are there. At the end the service is killed with SIGKILL, and the real topologies
-have to go on: same processes, more tuples, not a line in a log. Whatever ends this process, the
-kernel ends all that it has started.
+The service is a separate process; its CPU time is read from /proc before and after, and includes
+background work such as queries to masters. The remaining topologies are simulated masters behind
+sockets. Pages are opened in Chromium, whose own CPU does not count; a page is drawn when its text
+and the data of its pictures are present. At the end the service is killed with SIGKILL, and the
+real topologies must continue: unchanged processes, more tuples, not a line in a log. The kernel
+ends all descendants with the benchmark's process.
 """
 
 import argparse
@@ -44,15 +44,15 @@ from heron_io.processes import die_with_parent
 die_with_parent(int(sys.argv.pop(1)))
 runpy.run_module("heron_cli", run_name="__main__", alter_sys=True)
 """
-"""The command, which the kernel kills when its parent ends. This process has threads, so Popen must
-not run Python between fork and exec."""
+"""The command, killed by the kernel with its parent. The process has threads, so Popen must not run
+Python between fork and exec."""
 TOPOLOGY = Path(__file__).parent / "topologies" / "paced.py"
 REQUESTS = 10
 """Of each route, after a first one: the kernel tells CPU in hundredths of a second."""
 OPENINGS = 3
 """Of each page, after a first one; the median counts."""
 OPEN_SECS = 5.0
-"""So long a page is left open to see what it costs a second."""
+"""Duration of an open page, to measure its cost per second."""
 IDLE_SECS = 10.0
 DEADLINE_SECS = 120.0
 LIMIT_MS = 300.0
@@ -63,18 +63,18 @@ PAGES = {
     "/checkpoints": "It takes no checkpoints", "/configuration": "Packing plan",
     "/logs": " lines", "/profile": "Flame graph",
 }  # fmt: skip
-"""The end of an address -> what is there when the page is drawn."""
+"""Suffix of an address -> selector present in the drawn page."""
 DRAWN = """text => {
     const content = document.querySelector("#content");
     const charts = [...document.querySelectorAll(".chart, .graph")];
     return content && content.innerText.includes(text)
         && charts.every(each => (getElement(each).options.series || []).length);
 }"""
-"""Whether a page is drawn: the text is there, and every picture has its data."""
+"""Whether a page is drawn: the text is present, and every picture has its data."""
 
 
 def until(found: Callable[[], Any], what: str) -> Any:
-    """What is found, as soon as it is anything; BenchmarkError after DEADLINE_SECS."""
+    """The result of `found` once truthy; BenchmarkError after DEADLINE_SECS."""
     deadline = time.monotonic() + DEADLINE_SECS
     while time.monotonic() < deadline:
         if value := found():
@@ -84,7 +84,7 @@ def until(found: Callable[[], Any], what: str) -> Any:
 
 
 def heronpy(*arguments: str, stdout: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-    """The command; it ends with this process, also if that is killed."""
+    """The command; ends with this process, even after a kill."""
     return subprocess.Popen(
         [sys.executable, "-c", HERONPY, str(os.getpid()), *arguments],
         stdout=stdout,
@@ -124,7 +124,7 @@ class Service:
 
 @contextmanager
 def topologies(store: StateStore, simulated: int, real: list[str]) -> Iterator[None]:
-    """They run until the end; real ones in the foreground, where they end with their command."""
+    """Run the topologies until the end; real ones in the foreground, ending with their command."""
     masters = [SimulatedMaster(f"topology-{number}") for number in range(simulated)]
     sockets = MasterSockets(masters, store)
     runs = [heronpy("run", str(TOPOLOGY), "-N", name) for name in real]
@@ -220,7 +220,7 @@ def check_kill(service: Service, store: StateStore, real: list[str]) -> None:
 def measure(
     service: Service, names: list[str], real: list[str], folder: str, paths: list[str]
 ) -> None:
-    """Print what the service costs; if only some pages are wanted, nothing of routes."""
+    """Print the service's costs; with a selection of pages, without routes."""
     with httpx.Client(base_url=service.address, timeout=60.0) as client:
         until(
             lambda: (
@@ -241,7 +241,7 @@ def measure(
 
 
 def measure_routes(service: Service, name: str) -> list[str]:
-    """Print what it costs while nobody asks, and each answer; those that are too slow."""
+    """Print the cost without clients, and of each answer; returns the slow routes."""
     before = service.cpu_secs()
     time.sleep(IDLE_SECS)
     share = (service.cpu_secs() - before) / IDLE_SECS

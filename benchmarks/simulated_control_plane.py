@@ -1,9 +1,9 @@
 """A topology's whole control plane in one process: the product's own cores, no data, no sockets.
 
-One topology master, a stream manager for each container, an instance for each task, with a clock
-that is set. Whatever a process would encode, decode, decide and write to the state store is done
-here by the same code, and its CPU time counted for its role. What sockets and idle waiting cost is
-not in it: benchmarks.control_plane measures that with real processes.
+One topology master, a stream manager for each container, an instance for each task, and a simulated
+clock. The product's own code encodes, decodes, decides and writes to the state store as in real
+processes, and its CPU time is counted by role. The cost of sockets and idle waiting is excluded:
+benchmarks.control_plane measures it with real processes.
 """
 
 import gc
@@ -56,7 +56,7 @@ class Meter:
 
     @contextmanager
     def of(self, role: str) -> Iterator[None]:
-        """What is done meanwhile is done by this role; not to be nested."""
+        """Count the CPU time of the block for a role; not to be nested."""
         began = time.process_time()
         try:
             yield
@@ -71,7 +71,7 @@ class Meter:
 
 
 class SimulatedControlPlane:
-    """All processes of one topology that is up; `step` lets the clock go on."""
+    """All processes of one running topology; `step` advances the clock."""
 
     def __init__(self, topology: TopologySpec, folder: Path) -> None:
         self.topology, self.packing = topology, pack(topology)
@@ -97,7 +97,7 @@ class SimulatedControlPlane:
     # --- processes ------------------------------------------------------------------------------
 
     def start_container(self, container: int) -> None:
-        """A stream manager and its instances, in the place of those that were there."""
+        """Start a stream manager and its instances, replacing previous ones."""
         number = next(self._numbers)
         register = messages.RegisterStreamManager(
             container=container,
@@ -128,7 +128,7 @@ class SimulatedControlPlane:
         self._to_instance(task, Connected())
 
     def replace_master(self) -> None:
-        """The master is gone, another one reads what it has stored and is found by all."""
+        """Replace the master: the successor reads the stored plan and is found by all processes."""
         with self.meter.of(MASTER):
             stored = self._store.get(physical_path(self.topology.name))
             previous = physical_from_json(stored)
@@ -156,7 +156,7 @@ class SimulatedControlPlane:
     # --- time -----------------------------------------------------------------------------------
 
     def run(self, seconds: float, *, busy: bool = False, meter: Meter | None = None) -> Meter:
-        """So much time passes; what it took, or what that adds to `meter`."""
+        """Advance the time; returns the costs, or adds the costs to `meter`."""
         self.meter = meter or Meter()
         for _ in range(round(seconds / STEP_SECS)):
             self.step()
@@ -176,7 +176,7 @@ class SimulatedControlPlane:
             self._to_master(master_events.MasterTimer())
 
     def command(self, name: str) -> None:
-        """Somebody asks the master."""
+        """Let a client query the master."""
         self._to_master(master_events.MasterReceived(b"command", messages.Command(name, {})))
 
     # --- messages -------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ class SimulatedControlPlane:
             self._to_master(master_events.MasterReceived(self._connections[container], message))
         for each, data in to_instances:
             self.meter.sent("to instances", data)
-            # Decoded by 30 hosts at once where it is large: not here, one after the other.
+            # A large message, decoded by 30 hosts concurrently, is left out here.
             if each.incarnation == self.instances[each.task].identity.incarnation:
                 self._to_instance(each.task, ControlReceived(each.message))
 

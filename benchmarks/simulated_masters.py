@@ -1,7 +1,7 @@
-"""Topology masters that are simulated: they run well, and their numbers grow.
+"""Simulated topology masters: healthy, with growing numbers.
 
-What their instances report is rolled up and encoded as that of real ones is. A master can be asked
-in this process, or by whoever reads the state store, over a socket.
+Reports of their instances are rolled up and encoded like real ones. A master answers in this
+process, or, for readers of the state store, over a socket.
 """
 
 import os
@@ -49,7 +49,7 @@ BEGAN_AT = 1_795_435_200.0
 BUCKETS = range(50, 70)
 """What the histograms of a busy instance are filled with."""
 POLL_MS = 100
-"""Until a thread that is to end is asked whether it is."""
+"""Poll interval of a thread's end."""
 
 
 def spec_of(name: str) -> TopologySpec:
@@ -73,7 +73,7 @@ def spec_of(name: str) -> TopologySpec:
 
 
 class SimulatedMaster:
-    """One topology that runs and has nothing to complain of."""
+    """One running topology without problems."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -90,7 +90,7 @@ class SimulatedMaster:
         )
 
     def register(self, store: StateStore, address: str, keys: Keys) -> None:
-        """As a topology that runs, and whose master serves there."""
+        """Write the nodes of a running topology whose master serves `address`."""
         nodes = self._nodes
         for path, value in (
             (packing_path(self.name), nodes.packing),
@@ -103,7 +103,7 @@ class SimulatedMaster:
             store.put(path, value)
 
     def numbers(self, secs: float) -> dict[str, Any]:
-        """What it answers after so many seconds."""
+        """Answer of the master after a number of seconds."""
         for task in self._packing.instances:
             self._rollup.update(task, _report(task, secs), secs)
         return self._stats().to_json()
@@ -133,7 +133,7 @@ class SimulatedMaster:
 
 
 def _report(task: int, secs: float) -> InstanceReport:
-    """What an instance says that does a thousand tuples a second."""
+    """Report of an instance with a thousand tuples a second."""
     done = int(secs * 1000) + task
     latency = Distribution(done / 1e4, done, dict.fromkeys(BUCKETS, done // 20 + 1))
     return replace(

@@ -1,9 +1,10 @@
-"""A bolt of 10 ms a tuple beside a cheap one under the same parent: does the cheap one stand still?
+"""A bolt of 10 ms a tuple beside a cheap bolt under one parent: does the cheap bolt stand still?
 
 python -m benchmarks.slow_and_cheap --rounds 3
 
-The parent pauses while the slow bolt's queue is too long, so the cheap one gets nothing then. It is
-to keep the slow one's rate, evenly: a pause of minutes is a standstill, whatever the mean says.
+The parent pauses while the slow bolt's queue is too long, and the cheap bolt then lacks input. The
+cheap bolt should keep the slow bolt's rate evenly: a pause of minutes is a standstill, whatever the
+mean.
 """
 
 import tempfile
@@ -54,7 +55,7 @@ def wait_for_both(noted: "memoryview[float]", engine: EngineRun) -> None:
 
 
 def measured(noted: "memoryview[float]") -> figures.Round:
-    """What happened between two instants; a standstill that lasts counts as far as it has come."""
+    """Figures between two instants; an unfinished standstill counts up to the end."""
     began, before, last_at = time.monotonic(), noted.tolist(), noted[Note.AT]
     noted[Note.GAP] = 0.0
     time.sleep(MEASURED_SECONDS)

@@ -1,12 +1,12 @@
-"""Ten minutes of a spout that runs wild into a bolt that sleeps: does anything grow?
+"""Ten minutes of an unthrottled spout into a sleeping bolt: does any resource grow?
 
 python -m benchmarks.soak --seconds 600 --sleep 0.05
 
 With --sleep 0.0001 the queue passes both marks again and again: pauses come and go.
 
-100-byte tuples without ids, default config, one container. Every second the PSS of each process
-(/proc/PID/smaps_rollup), its open file descriptors and the size of all log files; the table shows
-them settled (a tenth of the time, 10 s at least), at most, and at the end.
+100-byte tuples without ids, default config, one container. Every second the benchmark reads each
+process's PSS (/proc/PID/smaps_rollup) and open file descriptors, and the size of all log files; the
+table shows each settled (a tenth of the time, 10 s at least), at its maximum, and at the end.
 """
 
 import argparse
@@ -32,7 +32,7 @@ EVERY_SECONDS = 1.0
 SETTLE_SHARE = 0.1
 SETTLE_LEAST_SECONDS = 10.0
 KEPT_EVERY = 60
-"""Of the looks, for the JSON file: the table has what all of them come to."""
+"""Samples in the JSON file: the table summarises all samples."""
 KIB = 1024
 
 
@@ -47,7 +47,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """All processes at one instant: process id -> what it uses; seconds since the bolt was up."""
+    """All processes at one instant: process id -> usage; seconds since the bolt was up."""
 
     seconds: float
     processes: Mapping[int, Usage]
@@ -55,7 +55,7 @@ class Look:
 
 
 def look(seconds: float, logs: Path) -> Look:
-    """What is used now; a process that ends meanwhile is left out."""
+    """Present usage; a process that ends meanwhile is left out."""
     found = {}
     for pid, role in roles().items():
         try:

@@ -2,9 +2,9 @@
 
 python -m benchmarks.spark_scheduler --rounds 3
 
-Two containers on a local cluster of two workers, so that the processes are the same and only what
-started them differs. The first tuple is counted from the start of the command; beside it what a
-bare SparkSession at the same master takes until its first job is done.
+Two containers on a local cluster of two workers: the processes are equal, and only their starter
+differs. The first tuple is counted from the start of the command. For comparison: the time of a
+bare SparkSession at the same master until its first job is done.
 """
 
 import os

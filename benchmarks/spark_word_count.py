@@ -21,7 +21,7 @@ ENGINE = "benchmarks.engine_spark"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A module with its options, and what share of the words it counts."""
+    """A module with its options, and its share of the word count."""
 
     name: str
     words: tuple[str, ...]
@@ -31,7 +31,7 @@ class Program:
 PROGRAMS = {
     "tuples": Program("engine-spark", (ENGINE,)),
     "columns": Program("engine-spark by columns", (ENGINE, "--columns")),
-    # The slowest counts 4 of 6 million words; three million of them are everybody's warm-up.
+    # The slowest counts 4 of 6 million words; three million words warm up every contender.
     "pandas-word": Program("applyInPandasWithState by word", (PANDAS, "--by=word"), 2 / 3),
     "pandas-half": Program("applyInPandasWithState by half", (PANDAS, "--by=half")),
     "pandas-python": Program("the same, split in Python", (PANDAS, "--by=half", "--split=python")),
@@ -41,7 +41,7 @@ PROGRAMS = {
 
 
 def contender(program: Program) -> Contender:
-    """One program; all run with this Python, which has pyspark and pandas."""
+    """One program; all use the running Python, with pyspark and pandas."""
     return Contender(
         program.name,
         lambda count: [sys.executable, "-m", *program.words, "--count", str(count)],
@@ -51,7 +51,7 @@ def contender(program: Program) -> Contender:
 
 
 def main() -> None:
-    """Let everybody run in turn, write and print the results."""
+    """Run all contenders in turn, write and print the results."""
     options = parse()
     contenders = [contender(PROGRAMS[each]) for each in options.programs]
     try:

@@ -2,10 +2,10 @@
 
     python -m benchmarks.state_access
 
-One instance in this process, at most once, its state in memory. Beside each state stands a bolt
-that does the same with dicts and lists of its own, and so cannot be restored; what both cost beyond
-a bolt that only acks is the cost of the state. Noted: a snapshot was taken before, so that changes
-are noted for the next one, as in EFFECTIVELY_ONCE.
+One instance in the process, at most once, with its state in memory. For each state a second bolt
+does equal work with its own dicts and lists, without a restore; the cost of both beyond a bolt that
+only acks is the cost of the state. Noted: a snapshot was taken before, so changes are noted for the
+next snapshot, as in EFFECTIVELY_ONCE.
 """
 
 import gc
@@ -48,11 +48,11 @@ class Acks(Bolt):
     outputs: Any = ()
 
     def initialize(self, config: Any, context: Any) -> None:
-        """Nothing is there yet."""
+        """Start empty."""
         self.own: dict[Any, Any] = {}
 
     def process(self, tup: Any) -> None:
-        """Nothing with it."""
+        """Ack alone."""
         self.ack(tup)
 
 
@@ -191,7 +191,7 @@ class Measured:
 
 
 def shown(measured: Measured, base: Measured) -> str:
-    """What it costs beyond the base: of the fastest rounds of both; median and quartiles of all."""
+    """Cost beyond the base: of the fastest rounds of both; median and quartiles of all rounds."""
     beyond = sorted(one - other for one, other in zip(measured.rounds, base.rounds, strict=True))
     quarter = len(beyond) // 4
     spread = f"{median(beyond):.0f}, {beyond[quarter]:.0f} to {beyond[-1 - quarter]:.0f}"

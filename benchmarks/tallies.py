@@ -1,7 +1,7 @@
-"""Counters of a topology's tasks in shared memory: the measuring process reads, nobody is asked.
+"""Counters of a topology's tasks in shared memory: the measuring process reads, without requests.
 
-A file of 64-bit integers, COLUMNS for each task. Only the standard library, because it is imported
-by the measured processes. One count costs a tuple about 0.1 microseconds.
+A file of 64-bit integers, COLUMNS for each task. Only the standard library is used, because
+measured processes import the module. One count costs a tuple about 0.1 microseconds.
 """
 
 import math
@@ -20,7 +20,7 @@ CELL_BYTES = 8
 
 
 class Tally(IntEnum):
-    """What a task counts; its histogram of latencies follows."""
+    """Counts of a task, followed by its histogram of latencies."""
 
     ACKED = 0
     FAILED = 1
@@ -38,7 +38,7 @@ def create(path: Path, tasks: int) -> None:
 
 
 def cells(path: str) -> "memoryview[int]":
-    """The whole file, shared with all who have it."""
+    """The whole file, shared by all processes that map the file."""
     with open(path, "r+b") as file:
         return memoryview(mmap.mmap(file.fileno(), 0)).cast("q")
 

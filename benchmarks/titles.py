@@ -14,11 +14,11 @@ SERVICES = {
     "heron: scheduler": "scheduler",
     "heron: operations": "operations",
 }
-"""Beginning of a title -> role; other titles are those of instances, `heron: NAME[INDEX] task …`"""
+"""Prefix of a title -> role; instances have the title `heron: NAME[INDEX] task …`"""
 
 
 def roles() -> dict[int, str]:
-    """Process id -> role of all processes that this program started; instances by their name."""
+    """Process id -> role, for all descendants; instances by name."""
     return {pid: role_of(title) for pid in living_descendants() if (title := title_of(pid))}
 
 
@@ -31,7 +31,7 @@ def role_of(title: str) -> str:
 
 
 def title_of(pid: int) -> str:
-    """What ps shows, empty when it is gone."""
+    """Title as in ps, empty after the process's end."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
     except OSError:
@@ -40,7 +40,7 @@ def title_of(pid: int) -> str:
 
 
 def cpu_seconds() -> dict[int, float]:
-    """Process id -> CPU that it used itself so far, for all that this program started."""
+    """Process id -> own CPU time so far, for all descendants."""
     times = {pid: process_times(pid) for pid in living_descendants()}
     return {pid: one.own_seconds for pid, one in times.items() if one is not None}
 

@@ -3,9 +3,9 @@
 python -m benchmarks.trident --rounds 3
 python -m benchmarks.trident --rounds 3 --storm    # and Storm's, in one JVM
 
-Batches of SENTENCES sentences of ten words, three under way, committed one after the other; the
-clock goes from the commit of batch FIRST to that of batch LAST. Here a commit is on the disk before
-the next one begins; Storm's state is lost with its process, and all of it is one JVM.
+Batches of SENTENCES sentences of ten words, three under way, committed in turn; the clock runs from
+the commit of batch FIRST to the commit of batch LAST. Here a commit is on disk before the next
+commit starts; Storm's state is lost with its process, and Storm runs in one JVM.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from benchmarks.rounds import LEAST_ROUNDS
 from benchmarks.storm_jvm import NoStorm, java_command
 
 SENTENCES = (50, 500)
-"""In a batch: small ones show what a batch costs, large ones what a row costs."""
+"""Sentences in a batch: small batches show the cost of a batch, large ones the cost of a row."""
 FIRST, LAST = 10, 50
 WORDS_IN_SENTENCE = 10
 STORM_SECONDS_MAX = 240.0

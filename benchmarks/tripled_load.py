@@ -1,10 +1,10 @@
-"""A load triples while nobody looks: how long until the bolt has enough instances?
+"""An unattended load triples: how long until the bolt has enough instances?
 
 python -m benchmarks.tripled_load --rounds 3
 
-One bolt, which takes 4 ms for a tuple, is 60 % busy, and is offered three times that from one
-moment on. Windows and cool-down are short, so what is measured is that the autoscaler follows by
-itself, in how many decisions, and where it stops; the time is mainly that of the window.
+One bolt with 4 ms per tuple is 60 % busy, and is offered three times the load from one moment on.
+Window and cool-down are short: the benchmark measures the autoscaler's reaction, its number of
+decisions, and the final parallelism; the time is mainly the window.
 """
 
 import time
@@ -23,7 +23,7 @@ TOPOLOGY = "TripledLoad"
 TRIPLES_AFTER = 8.0
 SECONDS_MAX = 90.0
 SETTLED_SECONDS = 12.0
-"""So long nothing more is to change."""
+"""Time without a change that ends the measurement."""
 LOOK_SECONDS = 0.2
 CONFIG = {
     AFTER_KEY: TRIPLES_AFTER,
@@ -41,7 +41,7 @@ COLUMNS = [
 
 
 def one_round() -> figures.Round:
-    """One run."""
+    """A single run."""
     with EngineRun("tripled_load", CONFIG, until_done=False) as engine:
         began = time.monotonic()
         met_at: float | None = None
@@ -62,13 +62,13 @@ def one_round() -> figures.Round:
 
 
 def stats_of(engine: EngineRun) -> TopologyStats | None:
-    """The topology's numbers; None while nobody answers."""
+    """The topology's statistics; None without an answer."""
     with FileStore(str(engine.home / "state")) as store, MasterClient(store, TOPOLOGY) as client:
         return client.try_stats()
 
 
 def is_met(stats: TopologyStats) -> bool:
-    """Whether all that is offered after the change is processed."""
+    """Whether the bolt processes the whole load after the change."""
     return stats.components["ask"].executed_per_sec > 0.95 * TIMES * BASE_PER_SECOND
 
 

@@ -1,9 +1,9 @@
-"""What tuples cost that know the names of their fields: CPU time for making and reading them.
+"""Cost of tuples with named fields: CPU time for making and reading them.
 
     python -m benchmarks.tuple_access
 
 Prints nanoseconds of CPU a tuple: a class without names, the engine's, and each way to read a
-value. The first two lines must be alike: who does not use the names pays nothing.
+value. The first two lines must be alike: code without names pays nothing.
 """
 
 import gc
@@ -48,7 +48,7 @@ def by_attribute(rows: list[Any]) -> None:
 
 
 def nanoseconds(call: Callable[[], object]) -> float:
-    """CPU time for each tuple; the fastest of several rounds, which nobody else disturbed."""
+    """CPU time for each tuple; the fastest of several rounds, without disturbance."""
     found = []
     gc.collect()
     gc.disable()

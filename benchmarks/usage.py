@@ -1,8 +1,8 @@
-"""CPU and context switches of all processes below this one, between two instants.
+"""CPU and context switches of all descendants, between two instants.
 
-Nothing is polled in between: with 200 processes that alone would take a tenth of a core. A process
-that ends in between takes its figures along, so this is for topologies in which nobody dies;
-measure.py is for whole lives.
+Processes are not polled in between: with 200 processes polling alone would take a tenth of a core.
+A process without a second reading loses its figures, so the measure suits topologies without
+deaths; measure.py covers whole lives.
 """
 
 import os
@@ -18,7 +18,8 @@ SWITCHES = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Of one process since it began. At a voluntary switch a thread waits: each is a wake-up."""
+    """Usage of a process since its start. At a voluntary switch a thread waits: each is a
+    wake-up."""
 
     cpu_seconds: float
     wake_ups: int
@@ -26,7 +27,7 @@ class Usage:
 
 
 def usage() -> dict[int, Usage]:
-    """Process id -> what it used so far."""
+    """Process id -> usage so far."""
     found = {}
     for pid in living_descendants():
         times = process_times(pid)
@@ -48,14 +49,14 @@ def switches(pid: int) -> tuple[int, int]:
 
 
 def thread_switches(status: Path) -> tuple[int, int]:
-    """(voluntary, involuntary) of one thread; OSError when it is gone."""
+    """(voluntary, involuntary) switches of one thread; OSError after its end."""
     lines = (line.partition(":") for line in status.read_text().splitlines())
     values = {name: value for name, _, value in lines if name in SWITCHES}
     return int(values[SWITCHES[0]]), int(values[SWITCHES[1]])
 
 
 def used(before: Mapping[int, Usage], after: Mapping[int, Usage]) -> dict[int, Usage]:
-    """What each process used in between."""
+    """Usage of each process in between."""
     none = Usage(0.0, 0, 0)
     return {
         pid: Usage(

@@ -1,14 +1,14 @@
-"""The work that every contender does: the same words and messages, and how a run reports itself.
+"""The common work of every contender: words and messages, and the report of a run.
 
-Only the standard library, because it is imported by the engine and by peers in other environments.
-A benched program prints three JSON lines on standard output, from whichever process knows:
+Only the standard library is used, because the engine and peers in separate environments import the
+module. A benched program prints three JSON lines on standard output, from any of its processes:
 
     {"mark": "first", "at": 12.5}        the source is asked for its first record
     {"mark": "last", "at": 14.5}         the last tuple is counted (and acked, if it is tracked)
     {"tuples": 1000000, "seconds": 2.0}  once, when the program has checked its own result
 
-`at` is CLOCK_MONOTONIC in seconds, which all processes of one machine share. Of several marks of
-one name the earliest "first" and the latest "last" count.
+`at` is CLOCK_MONOTONIC in seconds, shared by all processes of a machine. Of several marks of one
+name the earliest "first" and the latest "last" count.
 """
 
 import argparse
@@ -21,17 +21,17 @@ from collections.abc import Mapping
 
 VOCABULARY_WORDS = 10_000
 WORDS_PER_SENTENCE = 10
-# Enough sentences that each word occurs, few enough that building them is not part of the run.
+# Enough sentences for each word to occur, few enough to build quickly before the run.
 SENTENCE_POOL = 5_000
 MESSAGE_BYTES = 100
 
 
 class WrongResultError(Exception):
-    """A contender lost, repeated or invented tuples: its figures say nothing."""
+    """A contender lost, repeated or invented tuples: its figures are meaningless."""
 
 
 def sentences() -> list[str]:
-    """The pool of sentences that a source emits round and round, the same in every process."""
+    """The pool of sentences, emitted cyclically and equal in every process."""
     words = [f"word{number:04d}" for number in range(VOCABULARY_WORDS)]
     choose = random.Random(1).choices
     return [" ".join(choose(words, k=WORDS_PER_SENTENCE)) for _ in range(SENTENCE_POOL)]
@@ -62,7 +62,7 @@ def message(number: int) -> bytes:
 
 
 def mark(name: str, at: float | None = None) -> float:
-    """Print a mark in one write, so that lines of several processes never mix; returns its time."""
+    """Print a mark in one write, unmixed with lines of further processes; returns its time."""
     instant = time.monotonic() if at is None else at
     os.write(1, json.dumps({"mark": name, "at": instant}).encode() + b"\n")
     return instant

@@ -7,8 +7,8 @@ python -m benchmarks.linear_road rate --expressways 4,8,12 --seconds 130 --warm-
 python -m benchmarks.linear_road rate --expressways 18 --opens-every 8 --autoscale --seconds 160
 
 `check` compares all answers with the oracle. `rate` has 1,700 reports a second of each expressway,
-as the original at its end, and tells the latest answer of each number of expressways. With
-`--opens-every` they come one after the other, and the latest answer of each number is told.
+like the original at its end, and prints the latest answer per number of expressways. With
+`--opens-every` the expressways open in turn.
 """
 
 import argparse
@@ -158,8 +158,8 @@ def tell(usage: Usage, reports: int) -> None:
 
 
 def tell_responses(folder: Path, options: argparse.Namespace, number: int) -> None:
-    """The times from the second at which a report is due until its answer is written; of each
-    number of expressways while there are so many."""
+    """Print the times from the due second of a report to its answer, for each number of open
+    expressways."""
     found: dict[int, list[float]] = defaultdict(list)
     for each in answers.read(folder):
         if each.time >= options.warm_up:

@@ -1,4 +1,4 @@
-"""What the topology has written: compared with the truth, and how late it was."""
+"""Output of the topology: comparison with the truth, and lateness."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from benchmarks.measure import BenchmarkError
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One line: what it is an answer to, when it was due and when written, and what it says."""
+    """One line: the query or notification, due time and time of writing, and the answer."""
 
     kind: int
     """0 toll, 1 alert, 2 balance, 3 daily expenditure"""
@@ -38,8 +38,8 @@ TOLL, ALERT, BALANCE, EXPENDITURE = range(len(KINDS))
 
 
 def check(settings: Settings, folder: Path) -> dict[str, int]:
-    """How many answers of each kind there are; BenchmarkError unless they are those of the oracle,
-    each once. One answer after the other: those of three hours are nine million."""
+    """Number of answers of each kind; BenchmarkError unless the answers equal the oracle's, each
+    once. The check reads the answers one by one: three hours have nine million."""
     truths = [_truth(settings, each) for each in range(settings.expressways)]
     wanted: list[set[Any]] = [
         {each for one in truths for each in one.tolls},
@@ -70,7 +70,7 @@ def check(settings: Settings, folder: Path) -> dict[str, int]:
 
 
 def _what(answer: Answer) -> Any:
-    """What tells it from others, as the oracle has it; of a balance the query."""
+    """Identity of an answer for the oracle; for a balance the query."""
     if answer.kind == BALANCE:
         return answer.values[0]
     if answer.kind == EXPENDITURE:

@@ -19,7 +19,7 @@ HISTORY_FILE = "history.db"
 
 
 def expressway_records(settings: Settings, expressway: int) -> list[Record]:
-    """The traffic of one of several expressways: by a seed of its own, with numbers of its own."""
+    """Traffic of one of several expressways: with a separate seed and separate numbers."""
     seed, opens = settings.seed * 1_000 + expressway, settings.opens_every_secs * expressway
     own = replace(settings, expressways=1, seed=seed, seconds=settings.seconds - opens)
     return [_numbered(each, expressway, settings.expressways, opens) for each in records(own)]
@@ -36,8 +36,8 @@ def _numbered(record: Record, expressway: int, step: int, opens: int) -> Record:
 
 def line_of(record: Record) -> str:
     """The 15 numbers of the benchmark: type, time, vehicle, speed, expressway, lane, direction,
-    segment, feet, query, two segments, two numbers of a day and a time, day; -1 where it has
-    none."""
+    segment, feet, query, two segments, two numbers of a day and a time, day; -1 for an absent
+    field."""
     match record:
         case Position():
             return f"0,{','.join(map(str, record))},-1,-1,-1,-1,-1,-1"
@@ -73,7 +73,7 @@ def reports_in(folder: Path, settings: Settings) -> int:
 
 
 def history_of(settings: Settings, given: Iterable[Record]) -> History:
-    """That of all cars that ask for it: the others' rows would never be read."""
+    """History of the cars that query their history: more rows would never be read."""
     asking = [each for each in given if isinstance(each, ExpenditureQuery)]
     found: History = {}
     for each in asking:

@@ -1,8 +1,8 @@
-"""The input of Linear Road: cars that come, drive, crowd, crash and ask; the same for a seed.
+"""The input of Linear Road, reproducible by seed: cars that enter, drive, crowd, crash and query.
 
-Not MITSIM, the simulator of the original, whose files are gigabytes: cars keep the speed of the
-segment they are in, which is low where a range of segments is congested, and arrive at a rate that
-grows over the run. Now and then two cars stop at one position, and drive on some minutes later.
+A replacement of MITSIM, the original's simulator, whose files are gigabytes: cars keep the speed of
+their segment, which is low in congested ranges of segments, and arrive at a rate that grows over
+the run. Now and then two cars stop at one position, and drive on some minutes later.
 """
 
 import random
@@ -27,13 +27,13 @@ FEET_PER_MILE = 5280
 CONGESTED = range(38, 56)
 """Segments in which cars are slow."""
 CROWDED = range(44, 47)
-"""Some of them, of a car that drives east; their mirror images are slow, too."""
+"""Congested segments for a car that drives east; their mirror images are slow, too."""
 FREE_SPEED, SLOW_SPEED = (50, 75), (12, 30)
 """Miles an hour, from and to."""
 BALANCE_SHARE, EXPENDITURE_SHARE = 0.01, 0.002
 """Of reports, after which the car asks."""
 STOPPED_REPORTS = (6, 12)
-"""How long a crashed car stands, in reports: more than the four that make it a stopped one."""
+"""Duration of a crash, in reports: more than the four that define a stopped car."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +43,13 @@ class Settings:
     expressways: int = 1
     seconds: int = 600
     arrivals_per_sec: float = 1.0
-    """On each expressway and direction at the end of the run; at its beginning a fifth of it."""
+    """Rate on each expressway and direction at the end of the run; the initial rate is a fifth."""
     cars_at_start: int = 0
     """On each expressway and direction, anywhere on it."""
     crowded_share: float = 0.0
     """Of arriving cars, which enter where cars are slow: tolls in a small input."""
     opens_every_secs: int = 0
-    """So long after the one before the next expressway has its first car."""
+    """Delay between the first cars of consecutive expressways."""
     accident_every_secs: int = 150
     """On each expressway."""
     seed: int = 1
@@ -71,7 +71,7 @@ class _Car:
 
 
 def records(settings: Settings) -> list[Record]:
-    """All of them by time; of a second, in an order that says nothing."""
+    """All records by time; within a second in arbitrary order."""
     chance = random.Random(settings.seed)
     found: list[Record] = []
     for car in _cars(settings, chance):
@@ -141,9 +141,9 @@ def _crash(number: int, expressway: int, second: int, chance: random.Random) -> 
 
 
 def _drive(car: _Car, settings: Settings, chance: random.Random, first: int) -> Iterator[Record]:
-    """The reports of a car, and what it asks."""
+    """The reports and queries of a car."""
     feet, step, query = car.feet, 0, first
-    # Two cars that crash drive side by side: they have the same luck.
+    # Two crashing cars drive side by side, and so share their random numbers.
     pace = random.Random(car.feet) if car.stop_at >= 0 else chance
     for time in range(car.starts, settings.seconds, REPORT_SECS):
         segment = feet // SEGMENT_FEET

@@ -1,9 +1,8 @@
 """The operators of Linear Road between its source and its sink, with keyed state and event time.
 
-A place is an expressway, a direction and a segment as one number, times are in seconds. All of it
-is exact whatever is killed: state, windows and timers go back to the last checkpoint together.
-State is made of lists: a checkpoint packs them ten times as fast as tuples, which travel as what
-they are.
+A place is an expressway, a direction and a segment as one number, times are in seconds. The results
+are exact after any kill: state, windows and timers are restored from one checkpoint. State consists
+of lists: a checkpoint packs lists ten times as fast as tuples, which keep their type on the wire.
 """
 
 import sqlite3
@@ -34,7 +33,7 @@ HISTORY_KEY = "road.history"
 
 TOLL_OF_DAY = "SELECT toll FROM history WHERE vehicle = ? AND day = ? AND expressway = ?"
 UNCHARGED = 4
-"""More of what a car was told is charged to its account, so that this does not grow."""
+"""Maximum of unsettled notifications of a car; more are charged, to bound the list."""
 
 POSITIONS, BALANCES, EXPENDITURES = "positions", "balances", "expenditures"
 STOPS, ENTERED = "stops", "entered"
@@ -67,7 +66,7 @@ class Dispatch(Bolt):
 
 
 class Cars(Bolt):
-    """By vehicle: which segment a car has entered, and where it has stopped and driven on."""
+    """By vehicle: segments entered by a car, and its stops and restarts."""
 
     outputs = [
         Stream(["place", "lane", "feet", "vehicle", "time", "is_stopped"], name=STOPS),
@@ -159,11 +158,11 @@ class Statistics(KeyedWindowBolt):
 
 
 class Accidents(KeyedProcessBolt):
-    """By spot: in which minutes two cars are stopped there, told to all places that it concerns."""
+    """By spot: minutes with two stopped cars, reported to all affected places."""
 
     outputs = ["place", "minute", "segment"]
     stops = value_state(default=list)
-    """[vehicle, first second, last second or None while it stands]"""
+    """[vehicle, first second, last second or None while stopped]"""
 
     def process_element(self, tup: Any, timestamp_ms: int | None) -> None:
         """A car has stopped, or drives on."""
@@ -194,7 +193,7 @@ class Accidents(KeyedProcessBolt):
 
 
 def _have_met(stops: list[list[Any]], first: int, last: int) -> bool:
-    """Whether at least two cars are stopped at one moment of these."""
+    """Whether two cars or more are stopped at one moment in the range."""
     for at, (_, began, ended) in enumerate(stops):
         for _, other_began, other_ended in stops[at + 1 :]:
             ends = [each for each in (ended, other_ended, last) if each is not None]
@@ -204,9 +203,9 @@ def _have_met(stops: list[list[Any]], first: int, last: int) -> bool:
 
 
 class Tolls(KeyedProcessBolt):
-    """By place: what a car is told that enters it, by what is known of the minutes before.
+    """By place: notifications for entering cars, from the previous minutes.
 
-    A minute is known when the watermark has passed it: statistics and accidents of it have come.
+    A minute is known once the watermark has passed its end, with all statistics and accidents.
     """
 
     outputs = [
@@ -215,7 +214,7 @@ class Tolls(KeyedProcessBolt):
         Stream(["vehicle", "time"], name=EXITS),
     ]
     minutes = value_state(default=list)
-    """[minute, cars, speed], of those that can still be asked for"""
+    """[minute, cars, speed], of minutes still needed"""
     accidents = value_state(default=list)
     """[minute, segment]"""
     waiting = list_state()
@@ -276,16 +275,16 @@ def _toll_at(minute: int, known: list[list[Any]]) -> tuple[int, int]:
 
 
 class Accounts(KeyedProcessBolt):
-    """By vehicle: what it has been charged, and its balance on request.
+    """By vehicle: charges of a car, and its balance on request.
 
-    The toll that was told for a segment is charged when the car enters the next one, and not if it
-    leaves there. What is told comes from several tasks, so it is taken in order of event time.
+    The notified toll of a segment is charged when the car enters the next segment, and not if the
+    car leaves. Notifications come from several tasks, so they are handled in order of event time.
     """
 
     outputs = ["vehicle", "time", "query", "balance"]
     account = value_state(default=lambda: [0, 0])
-    """[balance, toll of the segment that the car is in, then time and toll (None at an exit) of
-    what is not in them yet]: one flat list for a car, as there are many"""
+    """[balance, toll of the car's segment, then time and toll (None at an exit) of each unhandled
+    notification]: one flat list per car, because cars are many"""
     queries = value_state(default=list)
     """[time, query]"""
 

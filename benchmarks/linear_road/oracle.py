@@ -1,10 +1,10 @@
 """The truth of Linear Road: its definitions over the whole input, at once and in any order of work.
 
-It shares nothing with a streaming program: statistics are computed from all reports of a minute,
-stopped cars from all reports of a car, and answers from both. Where the specification leaves room,
-this is what holds: a latest average velocity is the mean of those minutes of the five before that
-have any, rounded half up; a toll is charged when the car reports from the next segment, and not if
-it leaves by the ramp there; the order of a car's reports is that of their times.
+The oracle is independent of streaming: statistics come from all reports of a minute, stopped cars
+from all reports of a car, and answers from both. Choices where the specification leaves room: a
+latest average velocity is the mean over the minutes with cars among the previous five, rounded half
+up; a toll is charged when the car reports from the next segment, and not if it leaves by the ramp;
+the order of a car's reports is the order of their times.
 """
 
 from collections import defaultdict
@@ -109,14 +109,14 @@ class Minutes:
         return self._cars.get((where, minute), 0)
 
     def average_speed(self, where: Location, minute: int) -> int | None:
-        """The latest average velocity at a minute; None if nobody was there before."""
+        """The latest average velocity at a minute; None without earlier cars."""
         before = range(minute - AVERAGE_MINUTES, minute)
         found = [self._speed[where, each] for each in before if (where, each) in self._speed]
         return floor(fsum(found) / len(found) + 0.5) if found else None
 
 
 def accidents_of(cars: Iterable[list[Position]]) -> dict[tuple[Location, int], bool]:
-    """Where and in which minutes two cars or more are stopped at one spot."""
+    """Locations and minutes with two cars or more stopped at one spot."""
     stops: dict[Spot, list[tuple[int, int]]] = defaultdict(list)
     for own in cars:
         for spot, began, ended in _stops(own):
@@ -130,8 +130,8 @@ def accidents_of(cars: Iterable[list[Position]]) -> dict[tuple[Location, int], b
 
 
 def _stops(own: list[Position]) -> Iterable[tuple[Spot, int, int]]:
-    """Where a car is stopped: from its fourth report there, to the last second before the one from
-    somewhere else, or to its last one."""
+    """Stops of a car: from its fourth report at a spot to the last second before a report from
+    another spot, or to its last report."""
     runs = [
         (spot, list(run))
         for spot, run in groupby(
@@ -145,7 +145,7 @@ def _stops(own: list[Position]) -> Iterable[tuple[Spot, int, int]]:
 
 
 def _overlaps(times: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-    """The times in which at least two of these last."""
+    """Times with at least two overlapping stops."""
     for at, (began, ended) in enumerate(times):
         for other_began, other_ended in times[at + 1 :]:
             start, end = max(began, other_began), min(ended, other_ended)
@@ -156,7 +156,7 @@ def _overlaps(times: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
 def _said(
     own: list[Position], minutes: Minutes, accidents: Mapping[tuple[Location, int], bool]
 ) -> dict[int, Toll | Alert]:
-    """time -> what a car is told when it enters a segment, but by the exit ramp."""
+    """time -> notification of a car that enters a segment, except on the exit ramp."""
     found: dict[int, Toll | Alert] = {}
     for before, each in pairwise([None, *own]):
         assert each is not None
@@ -179,7 +179,7 @@ def _said(
 def _nearest(
     where: Location, minute: int, accidents: Mapping[tuple[Location, int], bool]
 ) -> int | None:
-    """The segment of the nearest accident ahead in a minute; None without one."""
+    """Segment of the nearest accident ahead in a minute, or None."""
     expressway, direction, segment = where
     ahead = near(segment, direction)
     ordered = ahead if direction == 0 else reversed(ahead)
@@ -205,7 +205,8 @@ def _charges(own: list[Position], said: Mapping[int, Toll | Alert]) -> list[tupl
 
 
 def _balances(charges: list[tuple[int, int]], time: int) -> frozenset[int]:
-    """The balances of the last minute; now's includes what is charged in this very second."""
+    """The balances of the last minute; the present balance includes the charges of the present
+    second."""
     moments = [
         time,
         time - FRESH_SECS,

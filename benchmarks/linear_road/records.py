@@ -1,4 +1,4 @@
-"""What goes into Linear Road and what comes out, in the order of the benchmark's fields.
+"""Input and output of Linear Road, in the order of the benchmark's fields.
 
 Time is in seconds from 0 on; the minute of a second t is t // 60 + 1. A direction is 0 (east,
 positions grow) or 1 (west). Lane 0 is the entry ramp, 1 to 3 are travelled, 4 is the exit ramp.
@@ -61,12 +61,12 @@ class Toll(NamedTuple):
     vehicle: int
     time: int
     average_speed: int
-    """The latest average velocity; 0 if there is none yet."""
+    """The latest average velocity; 0 if unknown yet."""
     toll: int
 
 
 class Alert(NamedTuple):
-    """Said to a car at its first report of a segment from which an accident is near."""
+    """Notification of an accident near a segment, at a car's first report from the segment."""
 
     vehicle: int
     time: int
@@ -91,7 +91,7 @@ SPEED_FREE = 40
 
 
 def near(segment: int, direction: int) -> range:
-    """The segments in which an accident concerns a car that enters `segment`: its own and four
+    """Segments where an accident concerns a car that enters `segment`: the segment and four
     ahead."""
     return range(segment, segment + 5) if direction == 0 else range(segment - 4, segment + 1)
 
@@ -107,7 +107,7 @@ def segment_of(place: int) -> int:
 
 
 def places_before(place: int) -> list[int]:
-    """The places whose cars an accident concerns: where it is, and four before it."""
+    """Places of the cars affected by an accident: its place, and four before."""
     segment, is_west = segment_of(place), place // SEGMENTS % 2
     step = 1 if is_west else -1
     return [place + step * each for each in range(5) if 0 <= segment + step * each < SEGMENTS]

@@ -1,4 +1,4 @@
-"""One run of the topology over an input that is there, and what is done to it meanwhile."""
+"""One run of the topology over an existing input, with planned disturbances."""
 
 import json
 import os
@@ -40,14 +40,14 @@ class Plan:
     """How to run it."""
 
     speed_up: float = 0.0
-    """Seconds of the road in one of the clock; 0: as fast as it goes."""
+    """Seconds of the road per second of the clock; 0: full speed."""
     tasks: Mapping[str, int] = field(default_factory=dict)
     config: Mapping[str, str] = field(default_factory=dict)
     on_spark: bool = False
     kill: bool = False
-    """kill -9 of an instance, and of a container with all that is in it."""
+    """kill -9 of an instance, and of a container with all its processes."""
     rescale: bool = False
-    """One instance more of three components with state while it runs."""
+    """One more instance of three stateful components during the run."""
     autoscale: bool = False
     """Have the topology's autoscaler find the number of instances."""
 

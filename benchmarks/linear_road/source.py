@@ -1,4 +1,5 @@
-"""The source of Linear Road: the lines of its input when they are due, from where it was left."""
+"""The source of Linear Road: lines of the input when due, resumed from the checkpointed
+position."""
 
 import os
 import time
@@ -12,8 +13,8 @@ SECOND_MS = 1000
 INPUT_KEY, EXPRESSWAYS_KEY, SECONDS_KEY = "road.input", "road.expressways", "road.seconds"
 """Config keys: the folder with a file of lines for each expressway; how many; for how long."""
 SPEED_UP_KEY, BEGIN_KEY = "road.speed.up", "road.begin"
-"""Config keys: seconds of the road in one of the clock (0: as fast as it goes), and when the first
-one is due, in seconds since 1970."""
+"""Config keys: seconds of the road per second of the clock (0: full speed), and the time of the
+first line, in seconds since 1970."""
 
 
 def expressway_file(folder: str, expressway: int) -> str:
@@ -33,7 +34,7 @@ class Pace:
         return not self.speed_up or time.time() >= self._begin + second / self.speed_up
 
     def second_now(self, second: int) -> float:
-        """Which second it is on the road, while what is due at `second` is answered."""
+        """Present second of the road, while input of `second` is answered."""
         return (time.time() - self._begin) * self.speed_up if self.speed_up else float(second)
 
 
@@ -63,7 +64,7 @@ class Reports(Spout, StatefulComponent):
         self.state.put("position", (self.second, [each.place for each in self.roads.values()]))
 
     def next_tuple(self) -> None:
-        """One second of all expressways, if it is due: nothing before the next one comes then."""
+        """Emit one second of all expressways, if due; the next second follows separately."""
         if self.second == self.seconds:
             self.finish()
         elif self.pace.is_due(self.second):
@@ -83,7 +84,7 @@ class Lines:
         """The byte where the next second begins."""
 
     def of(self, second: int) -> str:
-        """All lines of this second, the last one without its end; "" if there are none."""
+        """All lines of a second, without the last line end; "" without a line."""
         with open(self._path, "rb") as file:
             file.seek(self.place)
             found = list(takewhile(lambda line: int(line.split(b",", 2)[1]) == second, file))

@@ -1,8 +1,9 @@
-"""What both bytewax peers share: a cluster of two processes, a batching source, a reporting sink.
+"""Common parts of both bytewax peers: a cluster of two processes, a batching source, a reporting
+sink.
 
-bytewax gives no option to start several processes from one command (`-p` belongs to
-`bytewax.testing`), so they are started here and handed to `cluster_main`, as `bytewax.run -i -a`
-does it.
+bytewax lacks an option to start several processes from one command (`-p` belongs to
+`bytewax.testing`), so the module starts the processes and calls `cluster_main`, as `bytewax.run -i
+-a` does.
 """
 
 import multiprocessing
@@ -32,7 +33,7 @@ class Partition(StatefulSourcePartition[Any, int]):
         self._asked = False
 
     def next_batch(self) -> list[Any]:
-        """The next records, StopIteration when there are none left."""
+        """The next records, StopIteration at the end."""
         if not self._asked:
             self._asked = True
             self._results.put(("first", workload.mark("first")))
@@ -42,22 +43,22 @@ class Partition(StatefulSourcePartition[Any, int]):
         return batch
 
     def snapshot(self) -> int:
-        """No recovery is configured, so there is nothing to remember."""
+        """Recovery is not configured, so the state is empty."""
         return 0
 
 
 class Source(FixedPartitionedSource[Any, int]):
-    """One partition, as the benchmark has one spout."""
+    """A single partition, like the benchmark's single spout."""
 
     def __init__(self, records: Iterator[Any], batch_size: int, results: Any) -> None:
         self._make = (records, batch_size, results)
 
     def list_parts(self) -> list[str]:
-        """The one partition, known to all workers."""
+        """The single partition, known to all workers."""
         return ["only"]
 
     def build_part(self, step_id: str, for_part: str, resume_state: int | None) -> Partition:
-        """Called on the one worker that reads."""
+        """Called on the reading worker."""
         return Partition(*self._make)
 
 
@@ -70,7 +71,7 @@ class SinkPartition(StatelessSinkPartition[Any]):
         self._results = results
 
     def write_batch(self, items: list[Any]) -> None:
-        """One batch of results of this worker."""
+        """Take one batch of the worker's results."""
         self._take(items)
 
     def close(self) -> None:
@@ -80,7 +81,7 @@ class SinkPartition(StatelessSinkPartition[Any]):
 
 
 class Sink(DynamicSink[Any]):
-    """A sink on every worker; `make` returns the function to call and what it fills."""
+    """A sink on every worker; `make` returns the function to call with its result."""
 
     def __init__(
         self, make: Callable[[], tuple[Callable[[list[Any]], None], Any]], results: Any
@@ -114,12 +115,12 @@ def run_cluster(build: Callable[[Any], Dataflow]) -> tuple[float, float, list[An
 def worker(
     build: Callable[[Any], Dataflow], results: Any, addresses: list[str], index: int
 ) -> None:
-    """One process of the cluster with one worker thread."""
+    """A process of the cluster with a single worker thread."""
     cluster_main(build(results), addresses, index)
 
 
 def free_addresses(number: int) -> list[str]:
-    """Addresses of this machine that were free a moment ago."""
+    """Local addresses free a moment ago."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
     addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
     for one in sockets:

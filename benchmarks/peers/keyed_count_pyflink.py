@@ -1,9 +1,9 @@
 """Word count with keyed state on PyFlink's DataStream API, two tasks a stage, in a local cluster.
 
-A sequence of numbers, generated in Java, stands for the sentences: the splitters look the sentence
-up by its number, which is less work than receiving it. Python functions run in processes of their
-own, as is PyFlink's default; state is in the heap of the JVM, with a cache in Python that has room
-for all keys (its default of 1,000 is slower by far).
+A sequence of numbers, generated in Java, replaces the sentences: the splitters look up a sentence
+by its number, less work than receiving the text. Python functions run in separate processes,
+PyFlink's default; state is in the heap of the JVM, with a cache in Python for all keys (the default
+of 1,000 is far slower).
 """
 
 import json
@@ -34,13 +34,13 @@ INTERVAL = "1 s"
 
 
 class Notes:
-    """What the Python processes of Flink tell the one that has started it: a file each."""
+    """Reports from Flink's Python processes to their starter: a file each."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
     def write(self, kind: str, **values: Any) -> None:
-        """A file that is there as a whole."""
+        """Write a file atomically."""
         path = Path(self.folder, f"{kind}-{os.getpid()}-{threading.get_ident()}-{id(self)}")
         path.with_suffix(".part").write_text(json.dumps({"at": time.monotonic(), **values}))
         path.with_suffix(".part").rename(path)
@@ -80,8 +80,8 @@ class Count(KeyedProcessFunction):
         self.total = self.complete = 0
 
     def process_element(self, value: str, ctx: "KeyedProcessFunction.Context") -> Iterator[str]:
-        """One word; in the last round it is seen whether the count is what it is to be. The clock
-        begins here: before are many seconds in which Flink starts its processes."""
+        """Count one word; the last round checks the final count. The clock starts here: before,
+        Flink starts its processes for many seconds."""
         if not self.total:
             Notes(self.folder).write("first")
         count = (self.count.value() or 0) + 1
@@ -124,7 +124,7 @@ def print_first(notes: Notes) -> None:
 
 
 def run(words: int, keys: int, settings: Configuration, folder: str) -> int:
-    """The job, from its beginning to its end; returns how many checkpoints were completed."""
+    """Run the job to its end; returns the number of completed checkpoints."""
     environment = StreamExecutionEnvironment.get_execution_environment(settings)
     numbers = NumberSequenceSource(0, workload.sentence_count(words) - 1)
     source = environment.from_source(

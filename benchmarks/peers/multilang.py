@@ -1,9 +1,9 @@
 """Storm's multi-lang protocol from the host's side: framing in JSON and msgpack, pipes, children.
 
 Sources: docs/Multilang-protocol.md, JsonSerializer.java and ShellProcess.java of Apache Storm;
-msgpack framing as pystorm's msgpack_serializer.py expects it. The host is lean on purpose, so that
-what is measured is the protocol and the children: it never blocks on a pipe, parses all messages
-of one read in one call and writes what gathered for a child in one call.
+msgpack framing as pystorm's msgpack_serializer.py expects. The host is lean on purpose, to measure
+the protocol and the children: it never blocks on a pipe, parses all messages of one read in one
+call and writes the pending messages of a child in one call.
 """
 
 import fcntl
@@ -17,20 +17,20 @@ from typing import Any, Protocol
 
 import msgpack
 
-# The largest pipe that Linux gives to anyone (/proc/sys/fs/pipe-max-size).
+# The largest pipe of an ordinary process in Linux (/proc/sys/fs/pipe-max-size).
 PIPE_BYTES = 1024 * 1024
 READ_BYTES = 1024 * 1024
 END = b"\nend\n"
 
 
 class Codec(Protocol):
-    """One child's framing; keeps what was read of an incomplete message."""
+    """Framing of a child; keeps the bytes of an incomplete message."""
 
     def encode(self, message: dict[str, Any]) -> bytes:
-        """The bytes of one message to the child."""
+        """The bytes of a message to the child."""
 
     def decode(self, data: bytes) -> Sequence[Any]:
-        """The messages that are complete now."""
+        """The messages completed by `data`."""
 
 
 class JsonCodec:
@@ -41,28 +41,28 @@ class JsonCodec:
         self._dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
     def encode(self, message: dict[str, Any]) -> bytes:
-        """The bytes of one message to the child."""
+        """The bytes of a message to the child."""
         return self._dumps(message).encode() + END
 
     def decode(self, data: bytes) -> Sequence[Any]:
-        """The messages that are complete now, parsed as one JSON list."""
+        """The complete messages, parsed as one JSON list."""
         complete, end, self._partial = (self._partial + data).rpartition(END)
         if not end:
             return ()
-        # A newline inside a JSON string is escaped, so END is nothing but the end of a message.
+        # A newline inside a JSON string is escaped, so END always ends a message.
         messages: list[Any] = json.loads(b"[" + complete.replace(END, b",") + b"]")
         return messages
 
 
 class MsgpackCodec:
-    """Bare msgpack objects, one behind the other."""
+    """Consecutive bare msgpack objects."""
 
     def __init__(self) -> None:
         self._unpacker = msgpack.Unpacker()
         self.encode = msgpack.Packer(autoreset=True).pack
 
     def decode(self, data: bytes) -> Sequence[Any]:
-        """The messages that are complete now."""
+        """The messages completed by `data`."""
         self._unpacker.feed(data)
         return list(self._unpacker)
 
@@ -74,11 +74,11 @@ CODECS: dict[str, type[JsonCodec] | type[MsgpackCodec]] = {
 
 
 class ChildEndedError(Exception):
-    """A child closed its output before the host was done with it."""
+    """A child closed its output too early."""
 
 
 class Child:
-    """One pystorm process with its task id; what is sent gathers until `flush`."""
+    """One pystorm process with its task id; messages are collected until `flush`."""
 
     def __init__(self, component: str, task: int, serializer: str) -> None:
         self.component = component
@@ -105,11 +105,11 @@ class Child:
         selector.register(self._output, selectors.EVENT_READ, self)
 
     def send(self, message: dict[str, Any]) -> None:
-        """Put a message behind those that the next flush writes."""
+        """Append a message for the next flush."""
         self._outgoing.append(self._encode(message))
 
     def flush(self) -> bool:
-        """Write what the pipe takes; whether something is left for later."""
+        """Write as much as the pipe takes; returns whether bytes are left."""
         if not self._outgoing:
             return False
         data = b"".join(self._outgoing)
@@ -122,7 +122,7 @@ class Child:
         return bool(rest)
 
     def receive(self) -> Sequence[Any]:
-        """Messages that the child has written; raises ChildEndedError when it is gone."""
+        """Messages written by the child; raises ChildEndedError after its end."""
         data = os.read(self._output.fileno(), READ_BYTES)
         if not data:
             raise ChildEndedError(f"{self.component} (task {self.task}) ended too early")
@@ -138,7 +138,7 @@ class Child:
 
 
 def handshake(child: Child, context: dict[str, Any], directory: str) -> dict[str, Any]:
-    """The first message to a child; it answers with its process id."""
+    """The first message to a child, answered with its process id."""
     own = {"taskid": child.task, "componentid": child.component}
     return {
         # With a log path pystorm logs to a file instead of through the pipe.

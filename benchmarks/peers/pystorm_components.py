@@ -1,7 +1,7 @@
 """Word count as ordinary pystorm classes, as a streamparse project would hold them.
 
-`python -m benchmarks.peers.pystorm_components Split json` speaks Storm's multi-lang protocol on
-its standard streams, as streamparse_run does. Nothing here knows about the benchmark's host.
+`python -m benchmarks.peers.pystorm_components Split json` speaks Storm's multi-lang protocol on its
+standard streams, as streamparse_run does. The module is independent of the benchmark's host.
 """
 
 import sys
@@ -13,7 +13,7 @@ from benchmarks import workload
 
 
 class Sentences(Spout):
-    """Emits the pool of sentences round and round, each with an id, so that it is tracked."""
+    """Emits the pool of sentences cyclically, tracked by id."""
 
     outputs = ["sentence"]
 

@@ -1,7 +1,7 @@
 """The sentences as a Python data source of Spark, and how a query over them is run.
 
 Two partitions; a batch is as large as the engine's. A partition yields Arrow batches of strings
-that were made before the clock runs: the cheapest source that Python can be.
+built before the clock starts: the cheapest possible source in Python.
 """
 
 import argparse
@@ -41,7 +41,7 @@ class Sentences(DataSource):
 
 
 class Part(InputPartition):
-    """Sentences from one position to another, every second one."""
+    """Sentences from one position to another, in steps of two."""
 
     def __init__(self, start: int, end: int) -> None:
         self.start, self.end = start, end
@@ -84,14 +84,14 @@ def words(sentences: Any, split: str) -> Any:
 
 
 def split_in_python(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """As fast as Python does it: one list for each Arrow batch."""
+    """Fast Python: one list for each Arrow batch."""
     for batch in batches:
         found = [word for sentence in batch.column(0).to_pylist() for word in sentence.split()]
         yield pa.RecordBatch.from_arrays([pa.array(found)], names=["word"])
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """The options of both programs: the count, and who splits."""
+    """The options of both programs: the count, and the splitter."""
     made = workload.count_parser(description, 10_000_000)
     made.add_argument("--split", choices=["jvm", "python"], default="jvm")
     return made

@@ -1,7 +1,7 @@
 """Word count on pathway: a Python connector, Python split, Rust flatten and count, two processes.
 
-Started by `pathway spawn`; pathway reads a Python connector in its first process only and gives
-all changes to that process, so that one checks and reports. Nothing is acked.
+Started by `pathway spawn`. Pathway reads a Python connector in its first process only and sends all
+changes there; the first process checks and reports. Without acks.
 """
 
 import argparse
@@ -15,17 +15,17 @@ from typing import Any
 from benchmarks import workload
 
 PROCESSES = 2
-# What was read in this time is computed as one step. The default of 1500 is a little slower.
+# Input of an interval is computed as a step. The default of 1500 is a little slower.
 AUTOCOMMIT_MS = 500
-# How many sentences may be read and not yet counted. Unbounded (the default) it reads its whole
-# source into memory, gigabytes of it, and spends its time on page faults.
+# Limit of sentences read and not yet counted. Without a limit (the default) pathway reads its whole
+# source into memory, gigabytes, and spends its time on page faults.
 BACKLOG_SENTENCES = 50_000
-# Set by `pathway spawn` in each process that it starts.
+# Set by `pathway spawn` in each of its processes.
 PROCESS_ID = "PATHWAY_PROCESS_ID"
 
 
 def main() -> None:
-    """Start the processes, or be one of them."""
+    """Start the processes, or run as a started process."""
     parser = workload.count_parser(__doc__, 2_000_000)
     parser.add_argument("--autocommit-ms", type=int, default=AUTOCOMMIT_MS)
     parser.add_argument("--backlog", type=int, default=BACKLOG_SENTENCES, help="0: unbounded")
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def spawn_command() -> list[str]:
-    """What starts this module in two processes."""
+    """Command that starts the module in two processes."""
     pathway = os.path.join(os.path.dirname(sys.executable), "pathway")
     spawn = [pathway, "spawn", "--processes", str(PROCESSES), "--threads", "1"]
     ports = ["--first-port", str(free_first_port())]
@@ -45,7 +45,7 @@ def spawn_command() -> list[str]:
 
 
 def free_first_port() -> int:
-    """A port that was free a moment ago, with the next ones free as well."""
+    """A port free a moment ago, with free successors."""
     while True:
         with socket.create_server(("127.0.0.1", 0)) as first:
             port: int = first.getsockname()[1]
@@ -57,7 +57,7 @@ def free_first_port() -> int:
 
 
 def run_process(options: argparse.Namespace) -> None:
-    """Build the graph, run it, and check and report it where the changes arrive."""
+    """Build the graph, run it, and check and report where the changes arrive."""
     import pathway as pw
 
     sentences_wanted = workload.sentence_count(options.count)

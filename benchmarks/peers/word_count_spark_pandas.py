@@ -1,8 +1,8 @@
 """Word count by applyInPandasWithState: Python with state, as Spark offers it.
 
-`--by word` is how its documentation counts words: one call of Python and one value of state for
-each word of a batch. `--by half` knows better: one call for each half of the words, which counts
-all of a batch at once and keeps a pickled dict.
+`--by word` follows Spark's documentation: a call of Python and a value of state for each word of a
+batch. `--by half` is faster: a call for each half of the words, which counts a batch at once and
+keeps a pickled dict.
 """
 
 import json
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def by_half(words: Any) -> Any:
-    """Rows of JSON, one for each half."""
+    """Rows of JSON, a row for each half."""
     halves = words.withColumn("half", sf.pmod(sf.hash("word"), sf.lit(HALVES)))
     return halves.groupBy("half").applyInPandasWithState(
         count_half, "counts string", "counts binary", "update", "NoTimeout"
@@ -41,21 +41,21 @@ def by_half(words: Any) -> Any:
 
 
 def by_word(words: Any) -> Any:
-    """The same rows, one for each word."""
+    """The rows, grouped by word."""
     return words.groupBy("word").applyInPandasWithState(
         count_word, "counts string", "count long", "update", "NoTimeout"
     )
 
 
 def count_word(key: Any, frames: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
-    """One word in one batch."""
+    """Count a word of a batch."""
     counted = (state.get[0] if state.exists else 0) + sum(map(len, frames))
     state.update((counted,))
     yield pd.DataFrame({"counts": [json.dumps({key[0]: counted})]})
 
 
 def count_half(key: Any, frames: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
-    """The words of one half in one batch."""
+    """Count the words of a half in a batch."""
     counts: Counter[str] = pickle.loads(state.get[0]) if state.exists else Counter()
     for frame in frames:
         counts.update(frame["word"])

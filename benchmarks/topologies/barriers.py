@@ -1,7 +1,7 @@
-"""A spout that never waits and three stages, each slower than the one before: all queues are full.
+"""A spout that never waits and three stages, each slower than its predecessor: all queues are full.
 
-Beside them the same numbers take a short way to the last stage, so that it aligns barriers of a
-quick and of a slow path. Every component says when a barrier reaches it.
+In addition the numbers take a short way to the last stage, which so aligns barriers of a quick and
+of a slow path. Every component reports the arrival of a barrier.
 """
 
 import time
@@ -18,7 +18,7 @@ class Numbers(Spout, TwoPhaseStatefulComponent):
     outputs = ["number"]
 
     def init_state(self, stateful_state: Any) -> None:
-        """Where it was."""
+        """Restore the position."""
         self.state = stateful_state
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
@@ -26,7 +26,7 @@ class Numbers(Spout, TwoPhaseStatefulComponent):
         self.config, self.number = config, 0
 
     def next_tuple(self) -> None:
-        """One number."""
+        """Emit a number."""
         self.emit([self.number])
         self.number += 1
 
@@ -36,7 +36,7 @@ class Numbers(Spout, TwoPhaseStatefulComponent):
         report(self.config, "barrier", stage=0, checkpoint=int(checkpoint_id))
 
     def post_save(self, checkpoint_id: Any) -> None:
-        """It is complete."""
+        """Note the complete checkpoint."""
         report(self.config, "completed", checkpoint=int(checkpoint_id))
 
 
@@ -48,19 +48,19 @@ class Stage(Bolt, StatefulComponent):
     seconds = 0.001
 
     def init_state(self, stateful_state: Any) -> None:
-        """There is nothing to keep."""
+        """The component has no state."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Nothing has come."""
         self.config = config
 
     def process(self, tup: Any) -> None:
-        """One number."""
+        """Forward a number."""
         time.sleep(self.seconds)
         self.emit(tup.values)
 
     def pre_save(self, checkpoint_id: Any) -> None:
-        """The barriers of all sources have come, and what was before them is processed."""
+        """Report the barrier: all inputs are aligned, and all earlier tuples processed."""
         report(self.config, "barrier", stage=self.stage, checkpoint=int(checkpoint_id))
 
 

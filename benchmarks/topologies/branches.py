@@ -1,7 +1,7 @@
-"""Two branches that have nothing to do with each other; the bolt of the left one may be slow.
+"""Two independent branches; the bolt of the left branch may be slow.
 
-Config: `benchmark.right.rate`, `benchmark.left.rate` tuples a second (0: no tuples), and
-`benchmark.left.sleep`, seconds that the left bolt sleeps for each tuple.
+Config: `benchmark.right.rate`, `benchmark.left.rate` tuples a second (0: none), and
+`benchmark.left.sleep`, seconds of sleep per tuple in the left bolt.
 """
 
 import time
@@ -17,9 +17,9 @@ LEFT_SLEEP_KEY = "benchmark.left.sleep"
 REPORT_SECONDS = 0.5
 SHORT_PAYLOAD = workload.message(0)
 LONG_PAYLOAD = 10 * workload.message(0)
-"""1,000 bytes: the slow branch fills its queues in a moment, so what follows is measured."""
+"""1,000 bytes: the slow branch fills its queues in a moment, before the measurement."""
 BEHIND_SECONDS = 0.01
-"""A paced spout makes up for no more than that: what a pause took away is lost."""
+"""Backlog limit of a paced spout: a longer pause is lost."""
 
 
 class Paced(Spout):
@@ -32,7 +32,7 @@ class Paced(Spout):
         self.rate, self.payload, self.due = rate, payload, 0.0
 
     def next_tuple(self) -> None:
-        """One tuple, if it is time."""
+        """Emit a tuple if due."""
         if not self.rate:
             return
         now = time.monotonic()
@@ -45,7 +45,7 @@ class Left(Paced):
     """The branch that may be slow."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Its speed is in the config."""
+        """Read the speed from the config."""
         self.start(float(config[LEFT_RATE_KEY]), LONG_PAYLOAD)
 
 
@@ -53,19 +53,19 @@ class Right(Paced):
     """The branch that is measured."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Its speed is in the config."""
+        """Read the speed from the config."""
         self.start(float(config[RIGHT_RATE_KEY]), SHORT_PAYLOAD)
 
 
 class LeftBolt(Bolt):
-    """It sleeps for each tuple, or does not."""
+    """Read the sleep per tuple, possibly zero."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """How long is in the config."""
         self.seconds = float(config[LEFT_SLEEP_KEY])
 
     def process(self, tup: Any) -> None:
-        """One message."""
+        """Count a message."""
         if self.seconds:
             time.sleep(self.seconds)
 
@@ -78,7 +78,7 @@ class RightBolt(Bolt):
         self.config, self.count = config, 0
 
     def process(self, tup: Any) -> None:
-        """One message."""
+        """Count a message."""
         self.count += 1
 
     def process_tick(self, tup: Any) -> None:

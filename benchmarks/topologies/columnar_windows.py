@@ -1,7 +1,7 @@
 """Sums by key and second of event time: a spout, and two bolts grouped by the key.
 
-Config: `benchmark.count` events. One topology sends tuples, which a KeyedWindowBolt takes, one
-batches, which a BatchWindowBolt takes. Both report the sums of their windows at the end.
+Config: `benchmark.count` events. A topology by tuples uses a KeyedWindowBolt, a topology by batches
+a BatchWindowBolt. Both report the sums of their windows at the end.
 """
 
 from typing import Any
@@ -23,14 +23,14 @@ ROWS = 50_000
 
 
 class Sum:
-    """An aggregate: the sum of the values, and how many there are."""
+    """An aggregate: sum and number of the values."""
 
     def create(self) -> list[int]:
-        """None."""
+        """Start with zeros."""
         return [0, 0]
 
     def add(self, accumulator: list[int], value: int) -> list[int]:
-        """One more."""
+        """Add a value."""
         accumulator[0] += value
         accumulator[1] += 1
         return accumulator
@@ -58,7 +58,7 @@ class Events(Spout):
         report(self.config, "first")
 
     def next_tuple(self) -> None:
-        """One event."""
+        """Emit an event."""
         at = self.at
         if at == self.count:
             self.finish()
@@ -70,7 +70,7 @@ class Events(Spout):
 
 
 class EventBatches(Events):
-    """The same by columns."""
+    """Emit events by columns."""
 
     outputs = TYPES
 
@@ -107,7 +107,7 @@ class Windows(KeyedWindowBolt):
     aggregate = Sum()
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Nothing is summed."""
+        """Start without sums."""
         super().initialize(config, context)
         self.config, self.windows, self.total, self.number = config, 0, 0, 0
 
@@ -117,7 +117,7 @@ class Windows(KeyedWindowBolt):
         return number
 
     def values(self, result: Any) -> list[int]:
-        """One more window is complete."""
+        """Add a complete window."""
         total, number = result.value
         self.windows, self.total, self.number = (
             self.windows + 1, self.total + total, self.number + number,
@@ -140,12 +140,12 @@ class WindowBatches(BatchWindowBolt):
     aggregates = {"total": ("value", "sum"), "events": "count"}
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Nothing is summed."""
+        """Start without sums."""
         super().initialize(config, context)
         self.config, self.windows, self.total, self.number = config, 0, 0, 0
 
     def values(self, result: Any) -> Any:
-        """One more window is complete, of each key."""
+        """Add a complete window of each key."""
         found = result.value
         self.windows += len(found["total"])
         self.total += pc.sum(found["total"]).as_py()

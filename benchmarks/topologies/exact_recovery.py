@@ -1,8 +1,8 @@
 """A million counts in four bolts on two containers, effectively once, and then a steady trickle.
 
-Config: `benchmark.notes` names a file of NOTE doubles for each task (see Note), `benchmark.keys`
-is how many counts there are. The spout emits each key once, as fast as can be, and from then on
-TUPLES_PER_SECOND of them, until the file `benchmark.enough` is there.
+Config: `benchmark.notes` names a file of NOTE doubles for each task (see Note), `benchmark.keys` is
+the number of counts. The spout emits each key once at full speed, and then TUPLES_PER_SECOND keys,
+until the file `benchmark.enough` exists.
 """
 
 import os
@@ -27,15 +27,15 @@ class Note(IntEnum):
     """The doubles that each task (from 1 on) has in the file, CLOCK_MONOTONIC seconds."""
 
     MADE = 0
-    """When the spout that emitted the newest tuple was made: it is made anew by going back."""
+    """Creation time of the spout that emitted the newest tuple: a restore recreates the spout."""
     AT = 1
-    """When this task processed that."""
+    """Time of the newest tuple at this task."""
     KEYS = 2
     """How many keys have come so far, with repetitions."""
 
 
 class Keys(Spout, StatefulComponent):
-    """Its state is how many keys it has emitted."""
+    """Its state is the number of emitted keys."""
 
     outputs = ["key", "made"]
 
@@ -54,7 +54,7 @@ class Keys(Spout, StatefulComponent):
         self.state.put("emitted", self.emitted)
 
     def next_tuple(self) -> None:
-        """One key, if it is time."""
+        """Emit one key if due."""
         if self.emitted >= self.keys:
             now = time.monotonic()
             if now < self.due:
@@ -87,7 +87,7 @@ class Keep(Bolt):
         self.notes[self.first + Note.KEYS] += 1
 
     def on_finish(self) -> None:
-        """All keys are counted: how many there are, and two sums over them."""
+        """Report the counts: their number, and two sums over all."""
         found = total = product = 0
         for key, count in self.counts.all_items():
             found, total, product = found + 1, total + count, product + key * count

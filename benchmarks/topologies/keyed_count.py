@@ -14,12 +14,12 @@ from heronpy_compat import Bolt, Grouping, Spout, Topology
 
 
 class Sentences(Spout, TwoPhaseStatefulComponent):
-    """Emits the sentences round and round; its state is how many it has emitted."""
+    """Emits the sentences cyclically; its state is the number of emitted sentences."""
 
     outputs = ["sentence"]
 
     def init_state(self, stateful_state: Any) -> None:
-        """Where it was."""
+        """Restore the position."""
         self.state = stateful_state
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
@@ -35,7 +35,7 @@ class Sentences(Spout, TwoPhaseStatefulComponent):
         report(self.config, "first")
 
     def next_tuple(self) -> None:
-        """One sentence."""
+        """Emit a sentence."""
         if self.emitted == self.left:
             self.finish()
             return
@@ -47,7 +47,7 @@ class Sentences(Spout, TwoPhaseStatefulComponent):
             self.emit([sentence])
 
     def ack(self, tup_id: str) -> None:
-        """All words of one more sentence are counted."""
+        """Note a counted sentence."""
         self.acked += 1
         if self.acked == self.left:
             report(self.config, "last")
@@ -57,7 +57,7 @@ class Sentences(Spout, TwoPhaseStatefulComponent):
         self.state.put("emitted", self.emitted)
 
     def post_save(self, checkpoint_id: Any) -> None:
-        """One more checkpoint is complete."""
+        """Note a complete checkpoint."""
         self.completed += 1
         report(self.config, "completed")
 
@@ -68,7 +68,7 @@ class Split(Bolt):
     outputs = ["word"]
 
     def process(self, tup: Any) -> None:
-        """One sentence."""
+        """Split a sentence."""
         for word in tup.values[0].split():
             self.emit([word], anchors=[tup])
         self.ack(tup)
@@ -84,7 +84,7 @@ class Count(Bolt):
         self.config = config
 
     def process(self, tup: Any) -> None:
-        """One word."""
+        """Count a word."""
         self.counts.put(self.counts.get() + 1)
         self.ack(tup)
 

@@ -1,4 +1,4 @@
-"""10,000 messages a second from one spout to one bolt, each carrying the instant of its emit.
+"""10,000 messages a second from one spout to one bolt, with the instant of emission in each.
 
 Config: `benchmark.count` messages; with ATLEAST_ONCE each of them is acked.
 """
@@ -16,7 +16,7 @@ PAYLOAD = workload.message(0)
 
 
 class Paced(Spout):
-    """Emits a message when it is due, and all that are due when it is late."""
+    """Emits each message when due, and overdue messages at once."""
 
     outputs = ["payload", "emitted_at", "due_at"]
 
@@ -32,7 +32,7 @@ class Paced(Spout):
         self.due = time.monotonic()
 
     def next_tuple(self) -> None:
-        """One message, if it is time."""
+        """Emit a message if due."""
         if not self.left:
             self.finish()
             return
@@ -43,7 +43,7 @@ class Paced(Spout):
             self.left -= 1
 
     def ack(self, tup_id: float) -> None:
-        """The way of one message there and of its ack back."""
+        """Latency of a message with its ack."""
         self.latencies.append(time.monotonic() - tup_id)
         if len(self.latencies) == self.unacked:
             report(self.config, "complete", seconds=self.latencies.tolist())
@@ -53,12 +53,12 @@ class Arrivals(Bolt):
     """Takes the time when a message arrives."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Nothing has arrived."""
+        """Start without arrivals."""
         self.config = config
         self.since_emit, self.since_due = array("d"), array("d")
 
     def process(self, tup: Any) -> None:
-        """One message."""
+        """Note the latency of a message."""
         now = time.monotonic()
         _, emitted_at, due_at = tup.values
         self.since_emit.append(now - emitted_at)

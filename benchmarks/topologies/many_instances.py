@@ -1,8 +1,8 @@
 """spout -> shuffle or ALL -> mid -> fields -> sink, with as many instances as asked for.
 
-Parallelism is part of the topology, so it comes from the environment: BENCHMARK_SHAPE (such as
-4,8,8) and BENCHMARK_GROUPING (SHUFFLE or ALL, of the first hop). Config: `benchmark.tallies`, a
-file of benchmarks.tallies, and `benchmark.per.call`, tuples for each call of `next_tuple`.
+Parallelism is part of the topology, so the environment sets it: BENCHMARK_SHAPE (such as 4,8,8) and
+BENCHMARK_GROUPING (SHUFFLE or ALL, of the first hop). Config: `benchmark.tallies`, a file of
+benchmarks.tallies, and `benchmark.per.call`, tuples for each call of `next_tuple`.
 """
 
 import os
@@ -19,26 +19,26 @@ PER_CALL_KEY = "benchmark.per.call"
 KEYS = 10_000
 """The sinks group by so many different numbers."""
 SAMPLED = 64
-"""Of so many roots one has its complete latency taken."""
+"""Share of roots with a measured complete latency."""
 
 SPOUTS, MIDS, SINKS = map(int, os.environ.get(SHAPE_VARIABLE, "1,2,2").split(","))
 FIRST_HOP = Grouping.ALL if os.environ.get(GROUPING_VARIABLE) == "ALL" else Grouping.SHUFFLE
 
 
 class Numbers(Spout):
-    """There always is a next number."""
+    """Start at zero."""
 
     outputs = ["number"]
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Nothing was emitted."""
+        """Start without emits."""
         self.cells = cells_of(config[TALLIES_KEY], context.get_task_id())
         self.per_call, self.tracked = int(config[PER_CALL_KEY]), tracked(config)
         self.number = self.acked = 0
         self.emitted_at: dict[int, float] = {}
 
     def next_tuple(self) -> None:
-        """One number, or as many as asked for."""
+        """Emit a number, or as many as configured."""
         for _ in range(self.per_call):
             self.number = number = self.number + 1
             if not self.tracked:
@@ -49,7 +49,7 @@ class Numbers(Spout):
             self.emit([number % KEYS], tup_id=number)
 
     def ack(self, tup_id: int) -> None:
-        """One more tree is complete."""
+        """Note a complete tree."""
         self.acked += 1
         self.cells[Tally.ACKED] = self.acked
         if not tup_id % SAMPLED:
@@ -57,7 +57,7 @@ class Numbers(Spout):
             self.cells[Tally.LATENCIES + bucket_of(seconds)] += 1
 
     def fail(self, tup_id: int) -> None:
-        """A tree that was lost or late; it is counted, and not emitted again."""
+        """Count a lost or late tree, without a replay."""
         self.emitted_at.pop(tup_id, None)
         self.cells[Tally.FAILED] += 1
 
@@ -68,21 +68,21 @@ class Mid(Bolt):
     outputs = ["number"]
 
     def process(self, tup: Any) -> None:
-        """One number."""
+        """Forward a number."""
         self.emit([tup.values[0]], anchors=[tup])
         self.ack(tup)
 
 
 class Sink(Bolt):
-    """Counts what arrives."""
+    """Counts arrivals."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Nothing has arrived."""
+        """Start without arrivals."""
         self.cells = cells_of(config[TALLIES_KEY], context.get_task_id())
         self.executed = 0
 
     def process(self, tup: Any) -> None:
-        """One number."""
+        """Count a number."""
         self.executed += 1
         self.cells[Tally.EXECUTED] = self.executed
         self.ack(tup)

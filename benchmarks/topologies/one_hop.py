@@ -26,7 +26,7 @@ class Messages(Spout):
         report(self.config, "first")
 
     def next_tuple(self) -> None:
-        """One message."""
+        """Emit a message."""
         number = next(self.numbers, None)
         if number is None:
             self.finish()
@@ -36,13 +36,13 @@ class Messages(Spout):
             self.emit([workload.message(number)])
 
     def ack(self, tup_id: int) -> None:
-        """One more arrived."""
+        """Note an arrival."""
         self.acked += 1
         if self.acked == self.count:
             report(self.config, "last")
 
     def fail(self, tup_id: int) -> None:
-        """It has to be emitted again, so the bolt will have counted one too many."""
+        """Replay the message: the bolt will have counted an extra message."""
         self.emit([workload.message(tup_id)], tup_id=tup_id)
 
 
@@ -50,11 +50,11 @@ class Lengths(Bolt):
     """Adds up the lengths of the messages, as the peer's map does."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Nothing has arrived."""
+        """Start without arrivals."""
         self.config, self.total_bytes = config, 0
 
     def process(self, tup: Any) -> None:
-        """One message."""
+        """Count a message."""
         self.total_bytes += len(tup.values[0])
         self.ack(tup)
 

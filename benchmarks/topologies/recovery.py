@@ -1,7 +1,7 @@
-"""One spout, four bolts on two containers; everybody notes in shared memory how far it has come.
+"""One spout, four bolts on two containers; each task notes its progress in shared memory.
 
-Config: `benchmark.notes` names a file of NOTE doubles for each task (see Note), which the measuring
-process reads while they are written. Noting costs a tuple a quarter of a microsecond.
+Config: `benchmark.notes` names a file of NOTE doubles for each task (see Note), read by the
+measuring process during writes. A note costs a tuple a quarter of a microsecond.
 """
 
 import mmap
@@ -18,22 +18,22 @@ TASKS = 1 + BOLTS
 TUPLES_PER_SECOND = 4_000
 """A thousand for each bolt: a gap of some milliseconds is seen, and the machine stays idle."""
 LATE_SECONDS_MAX = 0.01
-"""What was due longer ago, while nothing could be emitted, is not caught up with."""
+"""Backlog limit: tuples due earlier, while emits were impossible, are skipped."""
 
 
 class Note(IntEnum):
     """The doubles that each task (from 1 on) has in the file, CLOCK_MONOTONIC seconds."""
 
     EMITTED = 0
-    """When the newest tuple that it has processed (a spout: that was acked) was emitted."""
+    """Emit time of the newest processed tuple (for a spout: acked tuple)."""
     AT = 1
-    """When it processed that."""
+    """Time of its processing."""
     GAP = 2
     """The longest time between two tuples since the reader set this to zero."""
 
 
 def notes(path: str) -> "memoryview[float]":
-    """The file as doubles, shared with all who have it."""
+    """The file as doubles, shared by all processes that map the file."""
     with open(path, "r+b") as file:
         return memoryview(mmap.mmap(file.fileno(), 0)).cast("d")
 
@@ -57,7 +57,7 @@ class Notes:
 
 
 class Paced(Spout):
-    """Emits a tuple when it is due, and again when it fails."""
+    """Emits a tuple when due, and replays failed tuples."""
 
     outputs = ["emitted_at"]
 
@@ -68,7 +68,7 @@ class Paced(Spout):
         self.failed: deque[float] = deque()
 
     def next_tuple(self) -> None:
-        """One tuple, if it is time."""
+        """Emit one tuple if due."""
         now = time.monotonic()
         if self.failed:
             self.failed.popleft()

@@ -1,4 +1,4 @@
-"""A slow bolt and a cheap one under one parent: numbers -> mid (2) -> slow and cheap.
+"""A slow bolt and a cheap bolt under one parent: numbers -> mid (2) -> slow and cheap.
 
 Small integers without ids, as fast as the spout can. Config: `benchmark.notes` names a file of
 doubles (Note), which the measuring process reads; `benchmark.sleep`, seconds for each tuple of the
@@ -20,32 +20,32 @@ class Note(IntEnum):
     """The doubles in the file."""
 
     SLOW = 0
-    """Tuples that the slow bolt has processed."""
+    """Tuples processed by the slow bolt."""
     CHEAP = 1
-    """Tuples that the cheap one has processed."""
+    """Tuples processed by the cheap bolt."""
     AT = 2
-    """When the cheap one processed its newest, CLOCK_MONOTONIC seconds."""
+    """Time of the cheap bolt's newest tuple, CLOCK_MONOTONIC seconds."""
     GAP = 3
-    """The longest time between two of its tuples since the reader set this to zero."""
+    """Longest time between two of its tuples since the reader's last reset."""
 
 
 def notes(path: str) -> "memoryview[float]":
-    """The file as doubles, shared with all who have it."""
+    """The file as doubles, shared by all processes that map the file."""
     with open(path, "r+b") as file:
         return memoryview(mmap.mmap(file.fileno(), 0)).cast("d")
 
 
 class Numbers(Spout):
-    """There always is a next number."""
+    """Start at zero."""
 
     outputs = ["number"]
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Nothing was emitted."""
+        """Start without emits."""
         self.number = 0
 
     def next_tuple(self) -> None:
-        """One number."""
+        """Emit a number."""
         self.number += 1
         self.emit([self.number])
 
@@ -56,19 +56,19 @@ class Mid(Bolt):
     outputs = ["number"]
 
     def process(self, tup: Any) -> None:
-        """One number."""
+        """Forward a number."""
         self.emit([tup.values[0]])
 
 
 class Slow(Bolt):
-    """It takes its time for each tuple."""
+    """Sleeps for each tuple."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Nothing has arrived."""
         self.notes, self.seconds = notes(config[NOTES_KEY]), float(config[SLEEP_KEY])
 
     def process(self, tup: Any) -> None:
-        """One number."""
+        """Count a number."""
         time.sleep(self.seconds)
         self.notes[Note.SLOW] += 1
 
@@ -82,7 +82,7 @@ class Cheap(Bolt):
         self.notes[Note.AT] = time.monotonic()
 
     def process(self, tup: Any) -> None:
-        """One number."""
+        """Count a number."""
         now = time.monotonic()
         noted = self.notes
         noted[Note.GAP] = max(noted[Note.GAP], now - noted[Note.AT])

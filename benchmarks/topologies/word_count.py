@@ -27,7 +27,7 @@ class Sentences(Spout):
         report(self.config, "first")
 
     def next_tuple(self) -> None:
-        """One sentence."""
+        """Emit a sentence."""
         sentence = next(self.sentences, None)
         if sentence is None:
             self.finish()
@@ -37,13 +37,13 @@ class Sentences(Spout):
             self.emit([sentence])
 
     def ack(self, tup_id: str) -> None:
-        """All words of one more sentence are counted."""
+        """Note a sentence with all words counted."""
         self.acked += 1
         if self.acked == self.count:
             report(self.config, "last")
 
     def fail(self, tup_id: str) -> None:
-        """It has to be emitted again, so words will have been counted twice."""
+        """Replay the sentence, so words will have been counted twice."""
         self.emit([tup_id], tup_id=tup_id)
 
 
@@ -53,7 +53,7 @@ class Split(Bolt):
     outputs = ["word"]
 
     def process(self, tup: Any) -> None:
-        """One sentence."""
+        """Split a sentence."""
         for word in tup.values[0].split():
             self.emit([word], anchors=[tup])
         self.ack(tup)
@@ -68,7 +68,7 @@ class Count(Bolt):
         self.counts: dict[str, int] = {}
 
     def process(self, tup: Any) -> None:
-        """One word."""
+        """Count a word."""
         word = tup.values[0]
         self.counts[word] = self.counts.get(word, 0) + 1
         self.ack(tup)
