@@ -12,24 +12,23 @@ from heron_core.stats import ComponentStats, InstanceStats
 
 _HEAD = """# Numbers
 
-The numbers of each instance, made from the fields of `heron_core/instance_report.py` and
-`heron_core/stats.py`. [CLI.md](CLI.md#numbers) has the columns of `heronpy stats`, and what else
-its JSON has.
+The numbers of each instance, generated from the fields of `heron_core/instance_report.py` and
+`heron_core/stats.py`. [CLI.md](CLI.md#numbers) has the columns of `heronpy stats`, and the rest of
+its JSON.
 
 - *Name*: the key in `stats --json`, of an instance and, where it has the number, of a component.
-- *Kind*: a counter of an instance counts since its process began, and never falls; a net count is
-  what still holds of what was counted, and falls when a restore or a replay takes some back; a
-  level is that of the moment.
-- *Component*: how a component's number is made of its instances'. The sum of a counter includes
-  processes that have ended, so that it never falls. Numbers of which a restore takes back what it
-  has undone say what has become of the tuples, and decide over the exit code: of a process that has
-  ended, what the newest completed checkpoint covers counts. All others say what work was done, and
-  what was done twice counts twice.
+- *Kind*: a counter of an instance counts from the start of its process, and never falls; a net
+  count falls when a restore or a replay takes back earlier counts; a level is the present value.
+- *Component*: the function that combines the instances' numbers into the component's. The sum of a
+  counter includes ended processes, so the sum never falls. Numbers that a restore takes back
+  describe the outcome of tuples, and decide the exit code: an ended process contributes the counts
+  covered by the newest completed checkpoint. The remaining numbers describe work, and repeated work
+  counts twice.
 - *Heron*: the name in Heron's tracker and in the history of `heronpy ui`; counters by stream are
   `__emit-count/STREAM` and `__execute-count/COMPONENT/STREAM`.
 - *OpenMetrics*: the name behind `heron_instance_`; with a * behind `heron_component_`, too. Net
-  counts are gauges there, because a counter that falls was reset for Prometheus, whose
-  `rate` would add all of it once more: alert on their value (`heron_component_undeclared_tuples >
+  counts are gauges there: Prometheus takes a falling counter for a reset, and its `rate` would add
+  the whole value once more. Alert on their value (`heron_component_undeclared_tuples >
   0`), and use `heron_component_errors_total` for rates.
 
 | name | kind | component | Heron | OpenMetrics | |
@@ -39,8 +38,8 @@ its JSON has.
 
 _TAIL = """
 Durations are distributions: the sum, the number, and a histogram whose buckets are 19 % apart.
-Those of a component join its instances', ended processes included, and percentiles are those of the
-last minute (on Spark since the start): `latency` in JSON (`mean_ms`,
+A component's distribution joins its instances', ended processes included, and percentiles are of
+the last minute (on Spark since the start): `latency` in JSON (`mean_ms`,
 `p50_ms`, `p99_ms`, `buckets`), in OpenMetrics `heron_component_duration_seconds` and
 `heron_component_latency_seconds`.
 
@@ -49,7 +48,7 @@ last minute (on Spark since the start): `latency` in JSON (`mean_ms`,
 """
 
 _ALERTS = """
-What alerts go by besides, in OpenMetrics alone:
+Further metrics for alerts, in OpenMetrics alone:
 
 | metric | |
 |---|---|

@@ -11,12 +11,12 @@ from heron_core.config.keys import KEYS, SUBJECTS
 
 _HEAD = """# Configuration keys
 
-Each key that the engine reads, made from the table in `heron_core/config`. `heronpy keys` prints
-them. [GUIDE.md](GUIDE.md#configuration) says where a key can be set, and which of several values
-wins. Every value is checked before a topology starts, also one that has no effect.
+Each key that the engine reads, generated from the table in `heron_core/config`. `heronpy keys`
+prints the keys. [GUIDE.md](GUIDE.md#configuration) explains the places of a key, and the precedence
+of several values. Every value is checked before a topology starts, even a value without effect.
 
-- *Set for*: a key of the `topology` is read of its config alone; a `component`, a `spout` or a
-  `bolt` may also have a value of its own.
+- *Set for*: a key of the `topology` is read from the topology's config alone; a `component`, a
+  `spout` or a `bolt` may also have its own value.
 - *Only in*: the reliability modes in which the key has an effect; nothing means each.
 - Keys marked † have no effect with `--engine spark`.
 """

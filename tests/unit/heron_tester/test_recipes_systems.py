@@ -1,5 +1,5 @@
-"""Programs of docs/RECIPES_SYSTEMS.md do as their sections say: services are servers of this
-process, Kafka is librdkafka's mock cluster, sqlite stands for Postgres."""
+"""Programs of the recipes for systems and operation do as their sections say: services are
+servers in the test's process, Kafka is librdkafka's mock cluster, sqlite replaces Postgres."""
 
 import asyncio
 import json
@@ -31,9 +31,9 @@ from heron_core.topology import ComponentSpec
 from heronpy_compat.testing import TopologyTester, materialize_in_tester
 from tests.unit.heron_tester.recipes_support import programs, shown, text_of
 
-PAGE = "RECIPES_SYSTEMS.md"
-PROGRAMS = programs(PAGE)
-SHOWN = shown(PAGE)
+PAGES = ("RECIPES_SYSTEMS.md", "RECIPES_TABLES.md", "RECIPES_OPERATION.md")
+PROGRAMS = {name: text for page in PAGES for name, text in programs(page).items()}
+SHOWN = {name: lines for page in PAGES for name, lines in shown(page).items()}
 FILES = programs("RECIPES.md") | programs("RECIPES_TIME.md") | PROGRAMS
 SECRET = "abcdefghijkl"
 READ_SECS = 60.0
@@ -355,13 +355,14 @@ def test_counts_of_the_version_before_are_kept() -> None:
     assert dict(user.visit.all_items()) == {"ada": [41, "unknown"]}
 
 
-def test_each_section_can_be_reached() -> None:
-    page = text_of(PAGE)
+@pytest.mark.parametrize("name", PAGES)
+def test_each_section_can_be_reached(name: str) -> None:
+    page = text_of(name)
     sections = re.findall(r"^## (.*)$", page, re.MULTILINE)
     contents = " ".join(page.partition("\n## ")[0].split())
     links = [text for text, _ in re.findall(r"\[([^]]*)\]\(#(.*?)\)", contents)]
     assert links == sections
-    assert page.count("```python") == len(PROGRAMS) == len(sections)
+    assert page.count("```python") == len(programs(name)) == len(sections)
 
 
 def test_ask_a_topology_from_a_program(printed: Printed) -> None:
