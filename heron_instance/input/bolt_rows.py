@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from heron_core.dead_letters import REPLAYED, origin_of
-from heron_core.errors import ProtocolError
 from heron_core.native import made_rows
 from heron_core.topology import TopologySpec
 from heron_core.wire.batch import COLUMNS, Batch
@@ -15,6 +14,7 @@ from heron_instance.input.anchors import AnchorState
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.general_rows import general_rows
 from heron_instance.input.key_samples import KeySamples
+from heron_instance.input.malformed import malformed
 from heron_instance.input.tuples import EngineTuple
 
 if TYPE_CHECKING:
@@ -109,28 +109,27 @@ class RowMaker(ComponentDriver):
         if started >= self._key_samples.due:
             self._key_samples.take((component, stream), values, self.metrics.executed, started)
         if self._values_maker is not None:
-            values = _with_values(values, self._values_maker(component, stream))
+            values = _with_values(head, component, values, self._values_maker(component, stream))
         return made_rows(
             self._tuple, component, stream, head.source, values, started,
             batch.ids, batch.run_sizes, self._keys,
         )  # fmt: skip
 
     def _origin(self, head: Header, values: list[list[Any]]) -> tuple[str, str]:
-        """Source component and the header's stream of a batch; ProtocolError if it is of neither,
-        or the body no list of its tuples."""
+        """Source component of a batch and the header's stream; ProtocolError for an unknown source
+        or stream, or a body other than a list of the header's number of tuples."""
         component, names = self._source_of(head)
         stream = names[head.stream]
         if type(values) is not list or head.items != len(values):
-            raise ProtocolError(f"a body that is not a list of {head.items} tuples")
+            fault = f"a body that is not a list of {head.items} tuples"
+            raise malformed(head.source, component, fault)
         return component, stream
 
     def _source_of(self, head: Header) -> tuple[str, list[str]]:
         """Source component of a batch and its streams, the header's among them."""
-        try:
-            component, names = self._sources[head.source]
-            names[head.stream]
-        except (KeyError, IndexError) as error:
-            raise ProtocolError(f"a batch that does not fit the plan: {error!r}") from error
+        component, names = self._sources.get(head.source, ("", []))
+        if head.stream >= len(names):
+            raise malformed(head.source, component, f"stream {head.stream}, absent from the plan")
         return component, names
 
     def _general(
@@ -147,7 +146,7 @@ class RowMaker(ComponentDriver):
             rows = general_rows(TupleLayout, head, batch, values, component, names, now, self._keys)
             return self._remade(rows, self._values_maker)
         except (IndexError, TypeError) as error:
-            raise ProtocolError(f"a malformed batch: {error!r}") from error
+            raise malformed(head.source, component, f"a malformed batch ({error!r})") from error
 
     def _remade(self, rows: list[TupleLayout], maker: ValuesMaker) -> list[EngineTuple]:
         """Tuples of the component's own class and values."""
@@ -158,9 +157,12 @@ class RowMaker(ComponentDriver):
         ]
 
 
-def _with_values(batch: list[list[Any]], make: Callable[[list[Any]], Any]) -> list[Any]:
-    """The rows of a batch as the component wants them; ProtocolError if one is no list."""
+def _with_values(
+    head: Header, component: str, batch: list[list[Any]], make: Callable[[list[Any]], Any]
+) -> list[Any]:
+    """The rows of a batch in the component's form; ProtocolError for a row other than a list."""
     try:
         return list(map(make, batch))
     except TypeError as error:
-        raise ProtocolError(f"a batch with a row that is not a list: {error}") from error
+        fault = f"a row that is not a list ({error})"
+        raise malformed(head.source, component, fault) from error

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from heron_api.user_errors import users_traceback
-from heron_core.errors import ComponentError, ProtocolError, TopologyStopped
+from heron_core.errors import ComponentError, TopologyStopped
 from heron_core.instance_report import InstanceReport
 from heron_core.plans import PackingPlan
 from heron_core.traces import Execution
@@ -24,6 +24,7 @@ from heron_core.wire.packets import check_barrier
 from heron_instance.consumed import Consumed
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.watermarks import WatermarkOutput
+from heron_instance.input.malformed import malformed
 from heron_instance.input.waiting_input import WaitingInput
 from heron_instance.options import InstanceOptions
 from heron_instance.runtime.metrics import Metrics
@@ -194,9 +195,9 @@ class ComponentDriver:
         return self.outbox.deliveries, self.metrics.executed, self.watermarks_taken
 
     def take_barrier(self, head: Header, frames: Frames) -> None:
-        """A message that is no batch: a barrier, or ProtocolError."""
+        """Handle a barrier; ProtocolError for any other message apart from batches."""
         if head.kind != FrameKind.BARRIER or self.barrier is None:
-            raise ProtocolError(f"a bolt was sent a frame of kind {head.kind}")
+            raise malformed(head.source, "", f"a frame of kind {head.kind} to a bolt")
         check_barrier(head, frames)
         if head.epoch >= self.fence:
             self.barrier(frames)

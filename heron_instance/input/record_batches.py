@@ -16,7 +16,6 @@ from typing import Any, TypeGuard
 import pyarrow as pa
 from msgspec import Struct
 
-from heron_core.errors import ProtocolError
 from heron_core.records import replace
 from heron_core.topology import StreamSpec, TopologySpec
 from heron_core.wire.batch import COLUMNS, Batch
@@ -24,6 +23,7 @@ from heron_core.wire.columns import of_rows, read, rows_of, schema_of
 from heron_core.wire.frames import Header
 from heron_frontends.adapters.batch_values import Misfit
 from heron_instance.input.anchors import AnchorState, SharedAnchorState
+from heron_instance.input.malformed import malformed
 from heron_instance.input.tuples import EngineTuple
 
 
@@ -58,7 +58,8 @@ class BatchReader:
         """The record batch of a COLUMNS message; ProtocolError for an invalid body."""
         spec = self._spec(component, stream)
         if not spec.types:
-            raise ProtocolError(f"columns of {component}.{stream}, which declares no types")
+            fault = f"columns of {component}.{stream}, which declares no types"
+            raise malformed(head.source, component, fault)
         return read(batch.body, schema_of(spec), head.items)
 
     def rows(self, head: Header, batch: Batch, component: str, stream: str) -> list[list[Any]]:
@@ -81,22 +82,23 @@ class BatchReader:
                 RecordPiece(component, stream, head.source, columns, every, range(_pairs(batch)))
             ]
         if type(values) is not list or len(values) != head.items:
-            raise ProtocolError(f"a body that is not a list of {head.items} tuples")
+            fault = f"a body that is not a list of {head.items} tuples"
+            raise malformed(head.source, component, fault)
         pieces = [
             RecordPiece(
                 component,
                 streams[stream],
                 head.source,
-                self._of_rows(component, streams[stream], values[start:end]),
+                self._of_rows(head.source, component, streams[stream], values[start:end]),
                 range(start, end),
                 range(_pairs(batch)) if batch.run_sizes is not None else range(start, end),
             )
-            for stream, start, end in _neighbours(head, batch, len(streams))
+            for stream, start, end in _neighbours(head, batch, component, len(streams))
         ]
         return [part for each in pieces for part in self._fitting(batch, each)]
 
     def _of_rows(
-        self, component: str, stream: str, rows: list[list[Any]]
+        self, source: int, component: str, stream: str, rows: list[list[Any]]
     ) -> "pa.RecordBatch | Misfit":
         spec = self._spec(component, stream)
         try:
@@ -104,7 +106,8 @@ class BatchReader:
         except TypeError as error:
             return Misfit(f"{component}.{stream}: {error}", rows)
         except ValueError as error:  # rows of different lengths
-            raise ProtocolError(f"tuples that are not of {component}.{stream}: {error}") from None
+            fault = f"tuples that do not fit {component}.{stream} ({error})"
+            raise malformed(source, component, fault) from None
 
     def _fitting(self, batch: Batch, piece: RecordPiece) -> list[RecordPiece]:
         """The rows in pieces with common columns; an invalid row stays a Misfit."""
@@ -132,7 +135,7 @@ class BatchReader:
         start, columns = rows.start - piece.rows.start, piece.columns
         if isinstance(columns, Misfit):
             some = columns.rows[start : start + len(rows)]
-            columns = self._of_rows(piece.component, piece.stream, some)
+            columns = self._of_rows(piece.task, piece.component, piece.stream, some)
         else:
             columns = columns.slice(start, len(rows))
         return replace(piece, columns=columns, rows=rows, anchor_state=None)
@@ -233,13 +236,16 @@ def _pairs(batch: Batch) -> int:
     return 0 if batch.ids is None else len(batch.ids) // 2
 
 
-def _neighbours(head: Header, batch: Batch, streams: int) -> Iterator[tuple[int, int, int]]:
-    """(stream index, from, to) of tuples in a row that are of one stream."""
+def _neighbours(
+    head: Header, batch: Batch, component: str, streams: int
+) -> Iterator[tuple[int, int, int]]:
+    """(stream index, from, to) of adjacent tuples of one stream."""
     if batch.streams is None:
         yield head.stream, 0, head.items
         return
     if max(batch.streams) >= streams:
-        raise ProtocolError("a batch of a stream that its source does not have")
+        fault = f"stream {max(batch.streams)}, absent from the plan"
+        raise malformed(head.source, component, fault)
     start = 0
     for stream, some in groupby(batch.streams):
         end = start + sum(1 for _ in some)

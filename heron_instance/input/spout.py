@@ -6,7 +6,6 @@ from typing import Any
 
 from heron_core.algorithms.clock_state import ClockState, clock_state
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
-from heron_core.errors import ProtocolError
 from heron_core.flight_records import RecordKind
 from heron_core.hot_rows import CLOCK_EVERY, SLOW_SECS
 from heron_core.instance_report import InstanceReport
@@ -19,6 +18,7 @@ from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.driver import POLL_SECS, Clock, ComponentDriver, Report
 from heron_instance.input.emitted_ids import EmittedIds
 from heron_instance.input.failed_ids import FailedIds
+from heron_instance.input.malformed import malformed
 from heron_instance.options import InstanceOptions
 
 WATERMARK_SECS = 0.02
@@ -264,7 +264,7 @@ class SpoutDriver(ComponentDriver):
         elif head.kind in (FrameKind.FAILED, FrameKind.EXPIRED):
             self._failed(roots, head.kind == FrameKind.EXPIRED)
         else:
-            raise ProtocolError(f"a spout was sent a frame of kind {head.kind}")
+            raise malformed(head.source, "", f"a frame of kind {head.kind} to a spout")
 
     def _acked(self, roots: "array[int]") -> None:
         if self.failed_ids or self.hooks is not None:
