@@ -2,7 +2,13 @@
 
 
 class TopologyReliabilityMode:
-    """Values of TOPOLOGY_RELIABILITY_MODE."""
+    """Values of TOPOLOGY_RELIABILITY_MODE.
+
+    Example:
+
+        class Orders(Topology):
+            config = {TOPOLOGY_RELIABILITY_MODE: TopologyReliabilityMode.ATLEAST_ONCE}
+    """
 
     ATMOST_ONCE = "ATMOST_ONCE"
     ATLEAST_ONCE = "ATLEAST_ONCE"

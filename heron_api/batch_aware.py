@@ -13,6 +13,16 @@ class BatchAware(Protocol):
     another process; the effects of the repetition must then replace the first effects, for example
     because files are named after the batch. An exception of `end_batch` causes a repetition. Tuples
     may be acked earlier. An engine without batches calls neither method.
+
+        class Report(Bolt):
+            def begin_batch(self, batch_id):
+                self.path, self.lines = f"report-{batch_id}.txt", []
+
+            def process(self, tup):
+                self.lines.append(str(tup.values[0]))
+
+            def end_batch(self):
+                Path(self.path).write_text("\\n".join(self.lines))
     """
 
     def begin_batch(self, batch_id: int) -> Any:

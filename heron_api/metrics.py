@@ -5,7 +5,20 @@ from typing import Any
 
 
 class IMetric:
-    """A readable and resettable metric; register metrics with the topology context."""
+    """A readable and resettable metric; register metrics with the topology context.
+
+    Example:
+
+        class Longest(IMetric):
+            value = 0
+
+            def update(self, text):
+                self.value = max(self.value, len(text))
+
+            def get_value_and_reset(self):
+                value, self.value = self.value, 0
+                return value
+    """
 
     adds_up = True
     """Whether whole numbers of successive reads add up to a total (`heronpy stats -c COMPONENT`):
@@ -98,7 +111,20 @@ class MultiCountMetric(IMetric):
 
 
 class IReducer:
-    """Folds many values into one value."""
+    """Folds many values into one value.
+
+    Example:
+
+        class Highest(IReducer):
+            def init(self):
+                self.value = None
+
+            def reduce(self, value):
+                self.value = value if self.value is None else max(self.value, value)
+
+            def extract(self):
+                return self.value
+    """
 
     def init(self) -> None:
         """Start over."""
@@ -114,7 +140,12 @@ class IReducer:
 
 
 class MeanReducer(IReducer):
-    """The arithmetic mean; None without values."""
+    """The arithmetic mean; None without values.
+
+    Example:
+
+        self.call_ms = ReducedMetric(MeanReducer)  # equal to MeanReducedMetric()
+    """
 
     def init(self) -> None:
         """Start over."""
@@ -132,7 +163,14 @@ class MeanReducer(IReducer):
 
 
 class ReducedMetric(IMetric):
-    """Folds updates by one reducer."""
+    """Folds updates by one reducer.
+
+    Example:
+
+        self.highest = ReducedMetric(Highest)  # an IReducer
+        context.register_metric("highest", self.highest, 60)
+        self.highest.update(17)
+    """
 
     adds_up = False
 
@@ -152,7 +190,13 @@ class ReducedMetric(IMetric):
 
 
 class MultiReducedMetric(IMetric):
-    """A ReducedMetric for each key."""
+    """A ReducedMetric for each key.
+
+    Example:
+
+        self.highest = MultiReducedMetric(Highest)  # an IReducer
+        self.highest.update("shop-7", 17)
+    """
 
     adds_up = False
 
@@ -176,7 +220,14 @@ class MultiReducedMetric(IMetric):
 
 
 class AssignableMetrics(IMetric):
-    """Holds the last value across resets."""
+    """Holds the last value across resets.
+
+    Example:
+
+        self.position = AssignableMetrics(0)
+        context.register_metric("position", self.position, 60)
+        self.position.update(1_700)
+    """
 
     adds_up = False
 
@@ -193,7 +244,13 @@ class AssignableMetrics(IMetric):
 
 
 class MultiAssignableMetrics(IMetric):
-    """Holds the last value of each key, across resets."""
+    """Holds the last value of each key, across resets.
+
+    Example:
+
+        self.offsets = MultiAssignableMetrics()
+        self.offsets.update("partition-3", 1_700)
+    """
 
     adds_up = False
 
@@ -213,10 +270,23 @@ class MultiAssignableMetrics(IMetric):
 
 
 def MeanReducedMetric() -> ReducedMetric:  # noqa: N802 (heronpy's name)
-    """A metric that reports the mean of its updates."""
+    """A metric that reports the mean of its updates.
+
+    Example:
+
+        self.call_ms = MeanReducedMetric()
+        context.register_metric("call_ms", self.call_ms, 60)
+        self.call_ms.update(3.5)
+    """
     return ReducedMetric(MeanReducer)
 
 
 def MultiMeanReducedMetric() -> MultiReducedMetric:  # noqa: N802 (heronpy's name)
-    """A metric that reports one mean per key."""
+    """A metric that reports one mean per key.
+
+    Example:
+
+        self.call_ms = MultiMeanReducedMetric()
+        self.call_ms.update("prices", 3.5)
+    """
     return MultiReducedMetric(MeanReducer)

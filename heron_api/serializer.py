@@ -4,7 +4,20 @@ from typing import Any
 
 
 class IHeronSerializer:
-    """Interface of a serialiser; the class path in `topology.serializer.classname` picks one."""
+    """Interface of a serialiser; the class path in `topology.serializer.classname` picks one.
+
+    Example:
+
+        class JsonSerializer(IHeronSerializer):
+            def initialize(self, config):
+                pass
+
+            def serialize(self, obj):
+                return json.dumps(obj).encode()
+
+            def deserialize(self, input_str):
+                return json.loads(input_str)
+    """
 
     def initialize(self, config: dict[str, Any]) -> None:
         """Called once with the topology's config before the first value."""

@@ -21,7 +21,18 @@ BoltFailInfo = namedtuple("BoltFailInfo", "heron_tuple failing_task_id fail_late
 
 
 class ITaskHook(CalledByEngine):
-    """Override what you want to see; every method does nothing by default."""
+    """Override what you want to see; every method does nothing by default.
+
+    Example:
+
+        class SlowCalls(ITaskHook):
+            def bolt_execute(self, bolt_execute_info):
+                if bolt_execute_info.execute_latency_ms > 100:
+                    print("slow:", bolt_execute_info.heron_tuple.values)
+
+        class Orders(Topology):
+            config = {"topology.auto.task.hooks": ["hooks.SlowCalls"]}
+    """
 
     def prepare(self, conf: dict[str, Any], context: "TopologyContext") -> None:
         """Called after the component's `initialize`."""

@@ -11,7 +11,16 @@ if TYPE_CHECKING:
 
 
 class TopologyContext:
-    """Argument of `initialize`; the runtime's class implements every method."""
+    """Argument of `initialize`; the runtime's class implements every method.
+
+    Example:
+
+        def initialize(self, config, context):
+            self.task = context.get_task_id()
+            self.siblings = context.get_component_tasks(context.get_component_id())
+            self.late = CountMetric()
+            context.register_metric("late", self.late, 60)
+    """
 
     def get_task_id(self) -> int:
         """The task id of this instance: a whole number from 1, unique in the topology."""

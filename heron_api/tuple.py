@@ -117,7 +117,13 @@ else:
 
 
 class TupleHelper:
-    """Template of tick tuples: TICK_TUPLE_ID as id and stream, from the system component."""
+    """Template of tick tuples: TICK_TUPLE_ID as id and stream, from the system component.
+
+    Example:
+
+        def is_tick(tup):
+            return tup.stream == TupleHelper.TICK_TUPLE_ID
+    """
 
     TICK_TUPLE_ID = TICK_STREAM
     TICK_SOURCE_COMPONENT = SYSTEM_COMPONENT

@@ -431,6 +431,11 @@ class WriteAheadSink(TwoPhaseSink):
 
     A subclass defines `commit(rows, transaction_id)`, which writes the rows and the id atomically,
     and skips a known id: the numbers of a writer only rise.
+
+        class Prices(WriteAheadSink):
+            def commit(self, rows, transaction_id):
+                if not self.target.has(transaction_id):
+                    self.target.add(rows, transaction_id)
     """
 
     rows_max = 1_000_000

@@ -10,7 +10,14 @@ from heron_api.user_errors import users_traceback
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """One tuple emitted by a component, with or without readers of the stream."""
+    """One tuple emitted by a component, with or without readers of the stream.
+
+    Example:
+
+        with TopologyTester(Orders) as tester:
+            tester.run_spouts()
+            assert [each.values for each in tester.emitted("total")] == [[42]]
+    """
 
     values: list[Any]
     component: str

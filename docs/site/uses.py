@@ -12,6 +12,12 @@ from pathlib import Path, PurePosixPath
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
 PACKAGE = "heronpy_compat"
+ORIGINALS = {
+    "heronpy": PACKAGE,
+    "streamparse": f"{PACKAGE}.streamparse",
+    "pystorm": f"{PACKAGE}.pystorm",
+}
+"""Package of existing programs -> package that serves the import here."""
 Use = tuple[str, PurePosixPath, str]
 """A title, the file of the repository, the anchor (empty: the whole file)."""
 Uses = dict[tuple[str, str], list[Use]]
@@ -59,12 +65,16 @@ def _examples(root: Path) -> Iterator[tuple[Use, str]]:
 
 
 def _imports(code: str) -> Iterator[tuple[str, str]]:
-    """What the code imports from this project."""
+    """Imports from this project, also under the names of heronpy, streamparse and pystorm."""
     try:
         tree = ast.parse(code)
     except SyntaxError:
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
+        if not isinstance(node, ast.ImportFrom) or node.module is None:
+            continue
+        first, dot, rest = node.module.partition(".")
+        module = ORIGINALS.get(first, first) + dot + rest
+        if module.startswith(PACKAGE):
             for alias in node.names:
-                yield node.module or "", alias.name
+                yield module, alias.name

@@ -13,11 +13,24 @@ if TYPE_CHECKING:
 
 
 class FailedException(Exception):
-    """Raised by `execute` to fail the tuple, or the batch, without an error report."""
+    """Raised by `execute` to fail the tuple, or the batch, without an error report.
+
+    Example:
+
+        def execute(self, tup, collector):
+            if self.service.is_busy():
+                raise FailedException("try again")
+    """
 
 
 class BasicOutputCollector:
-    """Collector of `execute`; tuples are anchored to the input tuple."""
+    """Collector of `execute`; tuples are anchored to the input tuple.
+
+    Example:
+
+        def execute(self, tup, collector):
+            collector.emit([tup.values[0], tup.values[1] + "!"])
+    """
 
     def __init__(self, bolt: Bolt[Any]) -> None:
         self._bolt = bolt

@@ -24,7 +24,13 @@ from heron_core.topology import DEFAULT_STREAM
 
 
 class TupleWindow(Generic[ReadRow]):
-    """One window, like Storm's TupleWindow."""
+    """One window, like Storm's TupleWindow.
+
+    Example:
+
+        def execute(self, window):
+            self.emit([len(window.get()), len(window.get_new()), window.get_end_timestamp()])
+    """
 
     def __init__(self, step: Activation) -> None:
         self._step = step

@@ -68,9 +68,9 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
     """Emits the records of topics; the id of a tuple is (topic, partition, offset), with a
     fourth number if its partition was another process's meanwhile.
 
-    lines = KafkaSpout.spec(
-        par=2, config={"kafka.bootstrap.servers": "localhost:9092", "kafka.topics": "lines"}
-    )
+        lines = KafkaSpout.spec(
+            par=2, config={"kafka.bootstrap.servers": "localhost:9092", "kafka.topics": "lines"}
+        )
 
     `outputs` of a subclass chooses from value, key, topic, partition, offset, timestamp_ms and
     headers; other names are fields of a value in JSON or Avro. A failed record is emitted again; a

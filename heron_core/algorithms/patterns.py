@@ -33,7 +33,12 @@ MILLISECONDS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Steps, the longest time from the first event to the last, and events that end a run."""
+    """Steps, the longest time from the first event to the last, and events that end a run.
+
+    Example:
+
+        pattern = sequence(is_order, is_payment).within(3_600).not_(is_refund)
+    """
 
     steps: tuple[Fits, ...]
     within_ms: int | None = None

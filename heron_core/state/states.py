@@ -45,7 +45,16 @@ class WholeState:
 
 
 class ValueState(ValueOfKey, WholeState, Generic[T]):
-    """One value for each key."""
+    """One value for each key.
+
+    Example:
+
+        class Count(Bolt):
+            total = value_state(default=0)
+
+            def process(self, tup):
+                self.total.put(self.total.get() + 1)
+    """
 
     __slots__ = ()
 
@@ -63,7 +72,14 @@ class ValueState(ValueOfKey, WholeState, Generic[T]):
 
 class ReducingState(ReducedOfKey, WholeState, Generic[T]):
     """One value for each key, to which values are added by a function of two: (value so far, new
-    value)."""
+    value).
+
+        class Total(Bolt):
+            amount = reducing_state(operator.add, default=0)
+
+            def process(self, tup):
+                self.amount.add(tup["amount"])
+    """
 
     __slots__ = ()
 
@@ -117,7 +133,16 @@ class ListState(ListOfKey, WholeState, Generic[T]):
 
 
 class MapState(MapOfKey, WholeState, Generic[K, T]):
-    """A dict, saved entry by entry."""
+    """A dict, saved entry by entry.
+
+    Example:
+
+        class Seen(Bolt):
+            urls = map_state()
+
+            def process(self, tup):
+                self.urls.put(tup["url"], tup["time_ms"])
+    """
 
     __slots__ = ()
 

@@ -45,6 +45,9 @@ class HeronpySource(DataSource):
     folders with Spark, and `store`, its state store, by default the user's own; or `path`, the
     folder, with a schema. `remove`: true to remove segments after the query has read them, for a
     single reader. `writer`: name of a writing query, by default the id in its checkpoint.
+
+        spark.dataSource.register(HeronpySource)
+        totals = spark.readStream.format("heronpy").option("topology", "OrderTotals").load()
     """
 
     @classmethod

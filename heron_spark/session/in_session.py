@@ -82,6 +82,9 @@ def start(
     arguments of DataStreamWriter.trigger, as a dict. The query's progress has each component's
     counters as observed metrics. The query ends when all spouts have finished. HeronError in one
     line for a topology that cannot run.
+
+        query = start(WordCount, spark, checkpoint="/shared/words.checkpoint", trigger="5 seconds")
+        query.awaitTermination()
     """
     options = SparkOptions(
         master=getattr(getattr(spark, "sparkContext", None), "master", ""),
@@ -103,6 +106,9 @@ def run(
 
     Returns {component: {"executed", "emitted", "errors", "failed", "acked"}}, of the batches of
     this run.
+
+        counts = run(WordCount, spark)
+        print(counts["count"]["executed"])
     """
     counts: Counts = {}
     console = Console()

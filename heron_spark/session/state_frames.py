@@ -29,6 +29,8 @@ def state_frame(
     """COMPONENT.STATE of a savepoint, or of the newest completed checkpoint of a topology, with the
     columns of `read_state`. Each process of Spark reads the files: name a folder or a URL that all
     machines reach.
+
+        state_frame(spark, "file:///shared/savepoint-7", "count.counts").show()
     """
     table = read_state(
         where, name, key_type=key_type, map_key_type=map_key_type, value_type=value_type,

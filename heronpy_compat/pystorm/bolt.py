@@ -33,7 +33,15 @@ def _as_plain_tuple(values: Any) -> Any:
 
 
 class Bolt(Component):
-    """A processing step: `process` receives one tuple per call."""
+    """A processing step: `process` receives one tuple per call.
+
+    Example:
+
+        class Split(Bolt):
+            def process(self, tup):
+                for word in tup.values[0].split():
+                    self.emit([word])
+    """
 
     auto_anchor = True
     """Anchor tuples emitted in `process` without `anchors` to the input tuple."""
@@ -127,6 +135,13 @@ class BatchingBolt(Bolt):
 
     Batches are processed on the tick after `ticks_between_batches` skipped ticks. Tuples emitted by
     `process_batch` are anchored to the whole batch, acked when `process_batch` returns.
+
+        class Totals(BatchingBolt):
+            def group_key(self, tup):
+                return tup.values[0]
+
+            def process_batch(self, key, tups):
+                self.emit([key, len(tups)])
     """
 
     ticks_between_batches = 1

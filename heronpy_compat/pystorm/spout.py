@@ -9,7 +9,16 @@ from heronpy_compat.pystorm.component import Component
 
 class Spout(Component):
     """A source: `next_tuple` emits tuples; `ack` and `fail` report the outcome of tuples with an
-    id."""
+    id.
+
+        class Numbers(Spout):
+            def initialize(self, storm_conf, context):
+                self.number = 0
+
+            def next_tuple(self):
+                self.number += 1
+                self.emit([self.number], tup_id=self.number)
+    """
 
     def next_tuple(self) -> Any:
         """Emit available tuples and return immediately."""

@@ -29,7 +29,13 @@ Elements = Iterable[Any] | None
 
 
 class ProcessContext:
-    """The context of a call: the element or the timer of the current key."""
+    """The context of a call: the element or the timer of the current key.
+
+    Example:
+
+        def process_element(self, element, context):
+            context.timers.register_event_time_timer(context.timestamp_ms + 60_000)
+    """
 
     def __init__(
         self, state: ComponentState, timers: TimerService, partition: tuple[int, int] = (0, 1)
@@ -87,7 +93,18 @@ class ProcessContext:
 
 
 class KeyedProcess:
-    """A function with states as attributes of its class; each partition has a copy."""
+    """A function with states as attributes of its class; each partition has a copy.
+
+    Example:
+
+        class Numbered(KeyedProcess):
+            seen = value_state(default=0)
+
+            def process_element(self, element, context):
+                number = self.seen.get() + 1
+                self.seen.put(number)
+                return [(context.key, number, element)]
+    """
 
     def open(self, context: ProcessContext) -> None:
         """Before the first element."""

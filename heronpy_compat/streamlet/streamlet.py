@@ -27,6 +27,9 @@ class Streamlet(Generic[Element]):
     """A stream of elements in partitions; made by `Builder.new_source` and by the operations.
 
     A `Streamlet[str]` has elements of type str, for editors and type checkers (elements.py).
+
+        words = builder.new_source(Lines()).flat_map(str.split)
+        words.map(lambda word: (word, 1)).log()
     """
 
     def __init__(self) -> None:

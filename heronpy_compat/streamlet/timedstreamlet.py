@@ -42,7 +42,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TimedStreamlet(Generic[Element]):
-    """A streamlet with the times of elements: a timestamp function, or by default the arrival."""
+    """A streamlet with the times of elements: a timestamp function, or by default the arrival.
+
+    Example:
+
+        timed = clicks.with_event_time(lambda click: click["time_ms"], lag_ms=20_000)
+    """
 
     streamlet: Streamlet[Element]
     timestamp_function: Function | None = None
@@ -81,7 +86,12 @@ class TimedStreamlet(Generic[Element]):
 
 @dataclass(frozen=True, slots=True)
 class KeyedStreamlet(Generic[Element]):
-    """A timed streamlet with the keys of elements."""
+    """A timed streamlet with the keys of elements.
+
+    Example:
+
+        clicks.with_event_time(time_of, lag_ms=20_000).key_by(ad_of).process(InactiveAds())
+    """
 
     timed: TimedStreamlet[Element]
     key_function: Function
@@ -201,7 +211,13 @@ class KeyedStreamlet(Generic[Element]):
 
 @dataclass(frozen=True, slots=True)
 class WindowedStreamlet(Generic[Element]):
-    """A timed streamlet, cut into windows."""
+    """A timed streamlet, cut into windows.
+
+    Example:
+
+        by_ad = clicks.with_event_time(time_of, lag_ms=20_000).key_by(ad_of)
+        counts = by_ad.window(Tumbling(60_000)).aggregate(Count())
+    """
 
     timed: TimedStreamlet[Element]
     key_function: Function | None

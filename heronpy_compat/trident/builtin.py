@@ -72,7 +72,12 @@ class FilterNull(Filter):
 
 
 class Equals(Filter):
-    """Keeps tuples whose selected fields are all equal."""
+    """Keeps tuples whose selected fields are all equal.
+
+    Example:
+
+        palindromes = stream.each(["word", "reversed"], Equals())
+    """
 
     def is_keep(self, tup: TridentTuple) -> bool:
         """See Filter."""
@@ -80,7 +85,12 @@ class Equals(Filter):
 
 
 class Negate(Filter):
-    """Inverts a filter."""
+    """Inverts a filter.
+
+    Example:
+
+        short = stream.each(["word"], Negate(Long()))
+    """
 
     def __init__(self, inner: Filter) -> None:
         self._inner = inner

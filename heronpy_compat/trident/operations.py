@@ -53,7 +53,15 @@ class Operation(CalledByEngine):
 
 
 class Function(Operation):
-    """Emits any number of times per tuple; output is appended to the tuple's fields."""
+    """Emits any number of times per tuple; output is appended to the tuple's fields.
+
+    Example:
+
+        class Split(BaseFunction):
+            def execute(self, tup, collector):
+                for word in tup[0].split():
+                    collector.emit([word])
+    """
 
     def execute(self, tup: TridentTuple, collector: TridentCollector) -> None:
         """Process one tuple."""
@@ -63,7 +71,14 @@ class Function(Operation):
 
 
 class Filter(Operation):
-    """Selects tuples."""
+    """Selects tuples.
+
+    Example:
+
+        class Long(BaseFilter):
+            def is_keep(self, tup):
+                return len(tup[0]) > 5
+    """
 
     def is_keep(self, tup: TridentTuple) -> bool:
         """Whether the tuple stays."""
@@ -71,7 +86,14 @@ class Filter(Operation):
 
 
 class MapFunction(Operation):
-    """Replaces each tuple by one tuple."""
+    """Replaces each tuple by one tuple.
+
+    Example:
+
+        class Upper(MapFunction):
+            def execute(self, tup):
+                return [tup[0].upper()]
+    """
 
     def execute(self, tup: TridentTuple) -> Any:
         """The values of the new tuple."""
@@ -79,7 +101,14 @@ class MapFunction(Operation):
 
 
 class FlatMapFunction(Operation):
-    """Replaces each tuple by any number of tuples."""
+    """Replaces each tuple by any number of tuples.
+
+    Example:
+
+        class Words(FlatMapFunction):
+            def execute(self, tup):
+                return [[word] for word in tup[0].split()]
+    """
 
     def execute(self, tup: TridentTuple) -> Iterable[Any]:
         """The values of each new tuple."""
@@ -130,7 +159,17 @@ class CombinerAggregator(Operation):
 
 
 class ReducerAggregator(Operation):
-    """One value per batch or group, computed tuple by tuple."""
+    """One value per batch or group, computed tuple by tuple.
+
+    Example:
+
+        class Longest(ReducerAggregator):
+            def init(self):
+                return 0
+
+            def reduce(self, current, tup):
+                return max(current, len(tup[0]))
+    """
 
     def init(self) -> Any:
         """The value of no tuples."""

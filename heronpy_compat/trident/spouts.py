@@ -98,7 +98,24 @@ class ICommitterTridentSpout(ITridentSpout):
 
 
 class IBatchSpout(TridentSpout, BatchEnd):
-    """The simplest kind: each task emits its available tuples for a batch."""
+    """The simplest kind: each task emits its available tuples for a batch.
+
+    Example:
+
+        class Lines(IBatchSpout):
+            def open(self, conf, context):
+                self.lines = Path("lines.txt").read_text().splitlines()
+
+            def emit_batch(self, batch_id, collector):
+                for line in self.lines[batch_id - 1 : batch_id]:
+                    collector.emit([line])
+
+            def ack(self, batch_id):
+                pass
+
+            def close(self):
+                pass
+    """
 
     def open(self, conf: dict[str, Any], context: Any) -> None:
         """Called once in each task."""

@@ -14,7 +14,13 @@ FieldNames = str | Sequence[str] | None
 
 
 class TridentTuple(Sequence[Any]):
-    """The selected fields of a tuple: `tup["word"]`, `tup[0]`, `tup.get_value_by_field("word")`."""
+    """The selected fields of a tuple: `tup["word"]`, `tup[0]`, `tup.get_value_by_field("word")`.
+
+    Example:
+
+        def execute(self, tup, collector):
+            collector.emit([len(tup["word"])])
+    """
 
     __slots__ = ("fields", "values")
 

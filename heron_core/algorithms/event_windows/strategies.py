@@ -13,7 +13,14 @@ from heron_core.algorithms.event_windows.assigners import checked_ms
 
 
 class WatermarkStrategy:
-    """Base class of strategies: an event is the input of the bolt or the streamlet."""
+    """Base class of strategies: an event is the input of the bolt or the streamlet.
+
+    Example:
+
+        class Punctuated(WatermarkStrategy):
+            def watermark_ms(self, event, timestamp_ms):
+                return timestamp_ms if event["last_of_hour"] else None
+    """
 
     def partition(self, event: Any) -> Hashable:
         """Distinguishes the partitions of one task; None for a single partition."""
@@ -27,7 +34,12 @@ class WatermarkStrategy:
 
 @dataclass(frozen=True)
 class BoundedDisorder(WatermarkStrategy):
-    """Largest lag of an event behind the latest earlier event."""
+    """Largest lag of an event behind the latest earlier event.
+
+    Example:
+
+        watermark = BoundedDisorder(5_000)  # events come up to five seconds late
+    """
 
     lag_ms: int
 
@@ -40,7 +52,12 @@ class BoundedDisorder(WatermarkStrategy):
 
 
 class Monotonous(BoundedDisorder):
-    """Events come in order."""
+    """Events come in order.
+
+    Example:
+
+        watermark = Monotonous()
+    """
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -50,6 +67,8 @@ class Monotonous(BoundedDisorder):
 class ByPartition(BoundedDisorder):
     """BoundedDisorder per partition, for example for the partitions of a Kafka topic read by one
     task.
+
+        watermark = ByPartition(5_000, lambda tup: tup["partition"])
     """
 
     partition_of: Callable[[Any], Hashable]

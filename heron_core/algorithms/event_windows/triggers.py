@@ -15,6 +15,8 @@ class Trigger:
 
     Accumulating results cover the whole window; discarding results only events since the
     previous result (Flink's PURGE).
+
+        trigger = Trigger(early_ms=10_000)  # a preliminary result every ten seconds
     """
 
     early_count: int | None = None

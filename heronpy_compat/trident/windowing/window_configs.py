@@ -141,7 +141,12 @@ class SlidingCountWindow:
 
 
 class TumblingCountWindow:
-    """`of(length)`: tumbling windows of `length` tuples."""
+    """`of(length)`: tumbling windows of `length` tuples.
+
+    Example:
+
+        windows = TumblingCountWindow.of(100)
+    """
 
     @staticmethod
     def of(length: int) -> CountWindows:
@@ -150,7 +155,12 @@ class TumblingCountWindow:
 
 
 class SlidingDurationWindow:
-    """`of(length, slide)`: the tuples of the last `length`, once in every `slide`."""
+    """`of(length, slide)`: the tuples of the last `length`, once in every `slide`.
+
+    Example:
+
+        windows = SlidingDurationWindow.of(timedelta(minutes=5), timedelta(minutes=1))
+    """
 
     @staticmethod
     def of(length: Any, slide: Any) -> DurationWindows:
@@ -159,7 +169,12 @@ class SlidingDurationWindow:
 
 
 class TumblingDurationWindow:
-    """`of(length)`: tumbling windows of duration `length`."""
+    """`of(length)`: tumbling windows of duration `length`.
+
+    Example:
+
+        windows = TumblingDurationWindow.of(timedelta(minutes=1))
+    """
 
     @staticmethod
     def of(length: Any) -> DurationWindows:
