@@ -37,7 +37,7 @@ class CodeOptions:
     def check(self) -> None:
         """UsageError for contradictory options."""
         if self.file is None and self.allow_non_restored:
-            raise UsageError("--allow-non-restored has a meaning only with --code")
+            raise UsageError("--allow-non-restored requires --code")
 
 
 def wanted_code(

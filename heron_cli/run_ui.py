@@ -46,7 +46,7 @@ def _listener() -> socket.socket:
     for port in (PORT, 0):
         with suppress(OSError):
             return socket.create_server((HOST, port), backlog=BACKLOG)
-    raise HeronError(f"no port of {HOST} can be had for --ui")
+    raise HeronError(f"no port of {HOST} is free for --ui")
 
 
 def _serve(listener: socket.socket, store_url: str) -> int:

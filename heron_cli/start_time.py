@@ -15,7 +15,7 @@ def start_time(word: str, now: datetime) -> float:
     for what is neither, or over. `now` knows its offset."""
     at = _after(word, now) if word.startswith("+") else _time(word, now)
     if at <= now:
-        raise UsageError(f"--at {word}: that was {_shown(now - at)} ago")
+        raise UsageError(f"--at {word}: that was {_shown(now - at)} ago, name a later time")
     if at > now + AHEAD_MAX:
         raise UsageError(f"--at {word}: that is more than {AHEAD_MAX.days} days ahead")
     return at.timestamp()

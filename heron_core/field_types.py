@@ -208,8 +208,8 @@ class _Parser(Generic[Built]):
         precision, scale = (*numbers, *DECIMAL[len(numbers) :])[:2]
         if len(numbers) > len(DECIMAL) or not scale <= precision <= PRECISION_MAX or not precision:
             raise UnknownType(
-                f"{self._text!r} is not a type: decimal(digits in all, digits behind the point) has"
-                f" 1 to {PRECISION_MAX} digits"
+                f"{self._text!r} is not a type: decimal(precision, scale) has a precision of"
+                f" 1 to {PRECISION_MAX} digits, and at most as many behind the point"
             )
 
     def expect(self, token: str) -> None:

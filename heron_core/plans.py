@@ -262,9 +262,9 @@ def physical_from_json(data: Any) -> PhysicalPlan:
     plan = from_json(PhysicalPlan, data, "the physical plan")
     _check_packing(plan.packing)
     if not 0 <= plan.epoch <= EPOCH_MAX:
-        raise ProtocolError(f"not a physical plan: its epoch is {plan.epoch}")
+        raise ProtocolError(f"invalid physical plan: epoch {plan.epoch} is not in 0 to {EPOCH_MAX}")
     if plan.state not in (TopologyState.RUNNING, TopologyState.PAUSED):
-        raise ProtocolError(f"not a physical plan: its state is {reprlib.repr(plan.state):.200}")
+        raise ProtocolError(f"invalid physical plan: state {reprlib.repr(plan.state):.200}")
     return plan
 
 

@@ -116,7 +116,7 @@ class LocalListener:
     def _pause(self, error: OSError) -> None:
         """Without descriptors or memory the kernel would report the listener at each poll."""
         if not self._has_warned:
-            self._log.warning("connections are not accepted for now: %s", error)
+            self._log.warning("cannot accept connections for now: %s", error)
             self._has_warned = True
         self._poll.unregister(self._listener)
         self._is_paused = True

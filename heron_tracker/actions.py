@@ -72,7 +72,9 @@ def update_arguments(snapshot: TopologySnapshot, body: Any) -> dict[str, Any]:
     if workers is not None and not _is_number(workers):
         raise BadRequest(f"numWorkers is a number from 1 to {INSTANCES_MAX}")
     if snapshot.spec is None or not snapshot.packing.containers:
-        raise Unavailable(f"{snapshot.name} is still starting, or has just ended")
+        raise Unavailable(
+            f"{snapshot.name} is still starting, or has just ended: try again in a few seconds"
+        )
     grow = snapshot.scheduler.get("kind") == LOCAL
     try:
         plan = repack(snapshot.spec, snapshot.packing, wanted, workers, grow)

@@ -99,7 +99,7 @@ class ClusterNodes:
     def _write(self, path: str) -> None:
         try:
             self._store.create(path, self._registry.value(path))
-            log.warning("%s was lost with the state store's contents: it is written again", path)
+            log.warning("%s was lost with the state store's contents and has been restored", path)
         except NameInUse:  # another container of the topology was first
             pass
 

@@ -378,7 +378,9 @@ class OperationSteps(Struct, frozen=True):
         """The packing plan that is to be."""
         packing = self.store.get(packing_path(self.name))
         if packing is None:
-            raise HeronError(f"{self.name} is still starting, or has just ended")
+            raise HeronError(
+                f"{self.name} is still starting, or has just ended: try again in a few seconds"
+            )
         return packing_from_json(packing)
 
     # --- restart --------------------------------------------------------------------------------

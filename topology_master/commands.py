@@ -134,7 +134,9 @@ class Commands:
         if life.draining or life.termination.phase is Phase.ENDED:
             raise HeronError(f"{name} is ending: no checkpoint can be restored any more")
         if life.effectively_once is None:
-            raise HeronError(f"{name} takes no checkpoints: it does not run in EFFECTIVELY_ONCE")
+            raise HeronError(
+                f"{name} takes no checkpoints: set topology.reliability.mode to EFFECTIVELY_ONCE"
+            )
         life.restore_older(life.effectively_once, number, now, out)
         return {"number": number}
 

@@ -63,7 +63,7 @@ class StatesSought(Struct, frozen=True):
     missing: tuple[int, ...] = ()
     """The tasks whose state is not there."""
     failure: str = ""
-    """Why the store cannot be looked at; empty if it was."""
+    """Why the store cannot be read; empty if it was."""
 
 
 Event = (

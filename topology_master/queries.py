@@ -247,7 +247,9 @@ def query_route(
     be at any task. `addresses`: container -> address of its registered stream manager."""
     component, state = _named(topology, name)
     if state == PUT or not component.is_divided_by_key:
-        raise HeronError(f"{name}: a key may be at any task of {component.name}")
+        raise HeronError(
+            f"{name}: {component.name} is not grouped by fields, so its keys have no fixed task"
+        )
     tasks = packing.tasks_of.get(component.name, ())
     return {
         "component": component.name,

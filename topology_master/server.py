@@ -212,7 +212,7 @@ class MasterServer:
         except NameInUse:
             pass  # a second standby is trying
         except StateStoreError as error:
-            log.warning("the master's node cannot be looked at: %s", error)
+            log.warning("the master's node cannot be read: %s", error)
 
     def _holder(self) -> dict[str, Any]:
         return self._store.get(master_path(self._topology.name)) or {}

@@ -204,7 +204,7 @@ class StoredNodes:
         try:
             return self._node.mend_fence()
         except StateStoreError as error:
-            log.warning("our fence cannot be looked at: %s", error)
+            log.warning("our fence cannot be read: %s", error)
             return ""
 
     def _missing(self) -> dict[str, Any]:
@@ -216,5 +216,5 @@ class StoredNodes:
         self._is_lost = self._is_lost or master_path(self._topology) in missing
         others = [each for each in missing if each != master_path(self._topology)]
         for path in others:
-            log.warning("%s was removed from the state store: it is written again", path)
+            log.warning("%s was removed from the state store and has been restored", path)
         return {path: self._kept.value(path) for path in others}

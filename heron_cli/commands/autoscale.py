@@ -71,7 +71,9 @@ def _spec(topology: RunningTopology) -> TopologySpec:
         topology.store.get(path(topology.name)) for path in (topology_path, packing_path)
     )
     if stored is None or packing is None:
-        raise HeronError(f"{topology.name} is still starting, or has just ended")
+        raise HeronError(
+            f"{topology.name} is still starting, or has just ended: try again in a few seconds"
+        )
     return packing_from_json(packing).topology_of(topology_from_json(stored))
 
 

@@ -107,7 +107,7 @@ def _check(ids: tuple[str, ...], show: bool, replay: bool, again: bool, as_json:
     if show and not ids:
         raise UsageError("--show needs the ID of a letter, as `heronpy dead-letters NAME` lists it")
     if again and not replay:
-        raise UsageError("--again has a meaning only with --replay")
+        raise UsageError("--again requires --replay")
 
 
 def _with_id(letters: Letters, given: str) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def query_command(
     if (key is not None) + (prefix is not None) + scan != 1:
         raise UsageError("give one of --key KEY, --prefix PREFIX or --scan")
     if map_key is not None and key is None:
-        raise UsageError("--map-key has a meaning only with --key")
+        raise UsageError("--map-key requires --key")
     wanted = WantedState(
         name=state, key=_given(key), map_key=_given(map_key), prefix=_given(prefix), limit=limit,
         secs=seconds,

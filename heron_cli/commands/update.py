@@ -323,7 +323,7 @@ def _check(
         if name in names and others:
             raise UsageError(f"{name} and {others[0]} exclude each other: run two updates")
     if python is not None and not given["--engine"]:
-        raise UsageError("--python has a meaning only with --engine")
+        raise UsageError("--python requires --engine")
     if given["--cancel"] and (at is not None or dry_run):
         raise UsageError("--cancel is done at once: leave --at and --dry-run out")
     if not names:
@@ -338,7 +338,9 @@ def _known(topology: RunningTopology) -> tuple[TopologySpec, PackingPlan]:
         topology.store.get(path(topology.name)) for path in (topology_path, packing_path)
     )
     if spec is None or packing is None:
-        raise HeronError(f"{topology.name} is still starting, or has just ended")
+        raise HeronError(
+            f"{topology.name} is still starting, or has just ended: try again in a few seconds"
+        )
     current = packing_from_json(packing)
     return current.topology_of(topology_from_json(spec)), current
 

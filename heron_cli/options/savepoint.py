@@ -65,9 +65,9 @@ class SavepointOptions:
         run on the machine. HeronError naming a problem of the savepoint."""
         if self.from_savepoint is None:
             if self.allow_non_restored:
-                raise UsageError("--allow-non-restored has a meaning only with --from-savepoint")
+                raise UsageError("--allow-non-restored requires --from-savepoint")
             if self.trust_savepoint:
-                raise UsageError("--trust-savepoint has a meaning only with --from-savepoint")
+                raise UsageError("--trust-savepoint requires --from-savepoint")
             return None
         if self.fresh:
             raise UsageError(

@@ -130,12 +130,12 @@ class SparkCommandOptions:
         if not self.compiles:
             self._refuse("--engine spark", *_OF_THE_ENGINE)
         if self.gang and self.scheduler != SPARK:
-            raise UsageError("--gang has a meaning only with --scheduler spark")
+            raise UsageError("--gang requires --scheduler spark")
 
     def _refuse(self, needed: str, *names: str) -> None:
         for name in names:
             if getattr(self, name):
-                raise UsageError(f"{_option(name)} has a meaning only with {needed}")
+                raise UsageError(f"{_option(name)} requires {needed}")
 
     def options(self, seconds: float | None) -> "QueryOptions":
         """Options for heron_spark; UsageError for a --spark-config that is not KEY=VALUE."""

@@ -62,7 +62,7 @@ class CheckpointFiles:
         try:
             names = self._access.names(path)
         except Exception as error:
-            raise wrong(f"{path} cannot be looked at", error) from error
+            raise wrong(f"{path} cannot be read", error) from error
         return sorted(int(each) for each in names if each.isdigit())
 
     def own(self, topology: str, run: str) -> StateFolder:
@@ -89,7 +89,7 @@ class CheckpointFiles:
         try:
             return self._access.size(path) is not None
         except Exception as error:
-            raise wrong(f"{path} cannot be looked at", error) from error
+            raise wrong(f"{path} cannot be read", error) from error
 
     def absent(self, topology: str) -> CheckpointStoreError:
         """Error for a store that should have states of a topology, and is empty."""
@@ -105,7 +105,7 @@ class CheckpointFiles:
             found = sorted(self._access.names(path))
             return [run for run in found if self._has_tasks(f"{path}/{run}")]
         except Exception as error:
-            raise wrong(f"{path} cannot be looked at", error) from error
+            raise wrong(f"{path} cannot be read", error) from error
 
     def _has_tasks(self, path: str) -> bool:
         return any(each.isdigit() for each in self._access.names(path))

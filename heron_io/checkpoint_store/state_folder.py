@@ -139,7 +139,7 @@ class StateFolder:
         try:
             is_there = bool(self.access.names(around))
         except Exception as error:
-            return wrong(f"{around} cannot be looked at", error)
+            return wrong(f"{around} cannot be read", error)
         if is_there:
             return StateGone(what)
         return CheckpointStoreError(f"{what}, and {around} is empty")
@@ -167,7 +167,7 @@ class StateFolder:
             unlisted = {task for task in tasks if str(task) not in listed}
             return {task for task in unlisted if self.access.size(f"{path}/{task}") is None}
         except Exception as error:
-            raise wrong(f"{path} cannot be looked at", error) from error
+            raise wrong(f"{path} cannot be read", error) from error
 
     def check_signatures(self, tasks: Iterable[int]) -> None:
         """StateNotSigned for a state of a task without the signature of the signer's topology. An
@@ -188,7 +188,7 @@ class StateFolder:
         try:
             return self.access.size(path) is not None
         except Exception as error:
-            raise wrong(f"{path} cannot be looked at", error) from error
+            raise wrong(f"{path} cannot be read", error) from error
 
     def files_of(self, task: int | str) -> dict[str, int] | None:
         """name -> size of the files of a state; None for a state without files."""

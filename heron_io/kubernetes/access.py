@@ -64,7 +64,8 @@ def access_of(environment: Mapping[str, str]) -> ApiAccess:
     host = environment.get(HOST_VARIABLE)
     if not host or not os.path.exists(os.path.join(ACCOUNT_FOLDER, "token")):
         raise UsageError(
-            f"Kubernetes is not known: set {KUBECONFIG_VARIABLE}, or write {DEFAULT_KUBECONFIG}"
+            f"no Kubernetes cluster is configured: set {KUBECONFIG_VARIABLE}, or write "
+            f"{DEFAULT_KUBECONFIG}"
         )
     tls = ssl.create_default_context(cafile=os.path.join(ACCOUNT_FOLDER, "ca.crt"))
     token = FileToken(os.path.join(ACCOUNT_FOLDER, "token"))
@@ -112,7 +113,8 @@ class _Kubeconfig:
         )
         if not current:
             raise UsageError(
-                f"{self.file} has no current-context: `kubectl config use-context NAME`"
+                f"{self.file} has no current-context: choose one with "
+                "`kubectl config use-context NAME`"
             )
         self.context = self._named(documents, "contexts", "context", current)
         self.cluster = self._named(

@@ -138,8 +138,8 @@ class TrackerCollector:
         try:
             return self._read_snapshot(name)
         except Exception as error:
-            log.warning("%s cannot be looked at: %s", name, error)
+            log.warning("%s cannot be read: %s", name, error)
             with self._lock:
                 known = self._tracker.snapshot(name)
             bare = known or snapshot_of(name, Nodes(), alive=True)
-            return replace(bare, stats=None, trouble=f"it cannot be looked at: {error}")
+            return replace(bare, stats=None, trouble=f"it cannot be read: {error}")

@@ -157,7 +157,7 @@ class Uploads:
             upload = self._uploads.get(location or "")
         if upload is None:
             raise AuthorizationException(
-                f"there is no upload {shown(location)}: begin one, or upload the archive again if"
+                f"there is no upload {shown(location)}: start an upload, or repeat the upload if"
                 " Nimbus was started since"
             )
         return upload

@@ -208,7 +208,7 @@ class FileLog:
         data = self._files.read(path)
         body = data[_CHECKSUM_BYTES:]
         if zlib.crc32(body).to_bytes(_CHECKSUM_BYTES, "big") != data[:_CHECKSUM_BYTES]:
-            raise ChangelogDamaged(f"{path}: the changelog's file is cut or changed")
+            raise ChangelogDamaged(f"{path}: the changelog's file is truncated or modified")
         return [(key, value) for key, value in msgpack.unpackb(body)]
 
 

@@ -227,7 +227,7 @@ class KafkaLog:
         if position > self._end:
             raise ChangelogDamaged(
                 f"changelog {self._topic}[{self._partition}] ends at {self._end}, before position"
-                f" {position} of the checkpoint: the topic was new_topic anew"
+                f" {position} of the checkpoint: the topic was created again"
             )
         keys = dict.fromkeys(key for key, _ in self.read(position, self._end))
         return self.append([(key, value_of(key)) for key in keys])

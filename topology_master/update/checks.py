@@ -33,8 +33,11 @@ def check_target(topology: TopologySpec, current: PackingPlan, target: PackingPl
     if current.changed is not None and target.changed is None:
         raise HeronError(f"the packing plan is of the code that {topology.name} had before")
     if target == current:
-        raise HeronError(f"{topology.name} has this plan already")
+        raise HeronError(f"{topology.name} already runs by this plan")
     for task, instance in target.instances.items():
         known = current.instances.get(task)
         if known and (known.component, known.index) != (instance.component, instance.index):
-            raise HeronError(f"task {task} is {known.component}[{known.index}] and must stay it")
+            raise HeronError(
+                f"task {task} is {known.component}[{known.index}] in the running plan: a plan must "
+                "not change the place of a task"
+            )

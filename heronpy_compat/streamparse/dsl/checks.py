@@ -54,7 +54,9 @@ def check_input(spec: ComponentSpec, stream_id: Any, grouping: Any, specs: Any) 
         return
     if stream not in outputs:
         hint = choices("streams", stream, outputs)
-        raise UnknownNameError(f"{spec.label} reads {stream!r} of {source!r}, no stream; {hint}")
+        raise UnknownNameError(
+            f"{spec.label} reads {stream!r}, which is not a stream of {source!r}; {hint}"
+        )
     known = outputs[stream].output_fields
     for field in grouping.fields or ():
         if field not in known:

@@ -64,7 +64,7 @@ class StateWatch:
                 restart_requests_path(self._name)
             )  # removed first, to avoid a second execution
         except HeronError as error:
-            log.warning("the request to restart stays: %s", error)
+            log.warning("the restart request could not be removed: %s", error)
             return None
         self._taken = requested["order"]
         return int(requested["container"])

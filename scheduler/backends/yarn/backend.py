@@ -385,7 +385,7 @@ class YarnBackend:
             master.close()
             store.close()
         raise HeronError(
-            f"{name}: not everything is there again after {RESTART_SECS:.0f} s: look at "
+            f"{name} has not recovered completely after {RESTART_SECS:.0f} s: see "
             f"`heronpy tail {name}`"
         )
 

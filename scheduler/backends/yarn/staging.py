@@ -93,7 +93,7 @@ class Staging:
         return bool(self._fs.exists(path)) and int(self._fs.getFileStatus(path).getLen()) == size
 
     def _resource(self, uri: str, link: str, kind: str, *, shared: bool) -> LocalResource:
-        with hadoop(f"{uri} cannot be looked at"):
+        with hadoop(f"{uri} cannot be read"):
             status = self._fs.getFileStatus(self._path(uri))
             size, timestamp = int(status.getLen()), int(status.getModificationTime())
             qualified = str(status.getPath().toString())

@@ -23,7 +23,7 @@ def test_without_a_savepoint_there_is_nothing_to_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "is_here", "said"),
     [
-        (SavepointOptions(None, True), True, "has a meaning only with --from-savepoint"),
+        (SavepointOptions(None, True), True, "requires --from-savepoint"),
         (
             SavepointOptions("HOME/topologies/words/checkpoints/words/7"),
             True,

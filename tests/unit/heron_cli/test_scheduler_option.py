@@ -77,7 +77,7 @@ def test_a_scheduler_may_repeat_what_the_cluster_says(clusters: Path) -> None:
         (("--scheduler", "local", "--cluster", "a"), "{}/a.yaml says kubernetes; leave out one"),
         (("--cluster", "a", "--engine", "spark"), "leave out --engine"),
         (("--scheduler", "kubernetes", "--cluster", "a", "--master", "k8s://x"),
-         "--master has a meaning only with --scheduler spark"),
+         "--master requires --scheduler spark"),
         (("--scheduler", "kubernetes", "--cluster", "a", "--zookeeper", "zk:2181"),
          "the cluster's file says where the state is"),
         (("--engine", "spark", "--scheduler", "kubernetes", "--cluster", "a"),

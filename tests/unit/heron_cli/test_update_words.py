@@ -16,11 +16,11 @@ from heron_core.errors import UsageError
     ("words", "told"),
     [
         ((), "nothing to update: give --component-parallelism COMPONENT:N, --container-number"),
-        (("--allow-non-restored",), "--allow-non-restored has a meaning only with --code"),
+        (("--allow-non-restored",), "--allow-non-restored requires --code"),
         (("--code", "a.py", "--container-number", "2"), "--code and --container-number exclude"),
         (("--code", "a.py", "--engine"), "--code and --engine exclude"),
         (("--engine", "--component-parallelism", "a:2"), "--engine and --component-parallelism"),
-        (("--python", "/usr/bin/python3"), "--python has a meaning only with --engine"),
+        (("--python", "/usr/bin/python3"), "--python requires --engine"),
         (("--cancel", "--at", "+1h"), "--cancel is done at once"),
         (("--engine", "--at", "yesterday"), "--at 'yesterday': use 2026-12-01T03:00"),
         (("--component-parallelism", "count"), "'count': use COMPONENT:N, for example count:4"),

@@ -490,9 +490,9 @@ def test_every_kind_of_problem_has_a_tone_on_the_pages() -> None:
 
 
 def test_a_long_reason_keeps_its_end_and_a_cause_has_no_path_in_it() -> None:
-    reason = f"numbers[0]: {'/very/long' * 40}/begun cannot be looked at: Not a directory"
-    assert ends_of(reason, 240).endswith("cannot be looked at: Not a directory")
+    reason = f"numbers[0]: {'/very/long' * 40}/begun cannot be read: Not a directory"
+    assert ends_of(reason, 240).endswith("cannot be read: Not a directory")
     assert ends_of(reason, 240).startswith("numbers[0]: /very")
     assert len(ends_of(reason, 240)) == 240
     assert ends_of("short", 240) == "short"
-    assert label(reason) == "numbers[#]: PATH cannot be looked at: Not a directory"
+    assert label(reason) == "numbers[#]: PATH cannot be read: Not a directory"

@@ -195,14 +195,14 @@ def test_what_the_user_wants_meanwhile_holds_afterwards() -> None:
 @pytest.mark.parametrize(
     ("packing", "told"),
     [
-        (PACKED, "has this plan already"),
+        (PACKED, "already runs by this plan"),
         (PackingPlan("t", (ONE,)), "components are not the topology's: last"),
         (PackingPlan("other", PACKED.containers), "the packing plan is of 'other'"),
         (PackingPlan("t", (*PACKED.containers, ContainerPlan(3, (), NOTHING))), "without inst"),
         (
             PackingPlan("t", (ONE, ContainerPlan(2, (
                 InstancePlan(LAST, "last", 1, NOTHING),), NOTHING))),
-            r"task 3 is last\[0\] and must stay it",
+            r"task 3 is last\[0\] in the running plan: a plan must not change the place of a task",
         ),
     ],
 )  # fmt: skip

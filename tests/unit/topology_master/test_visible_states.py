@@ -103,7 +103,7 @@ def test_an_instance_that_cannot_store_its_state_is_told_with_its_host() -> None
 
 def test_a_store_that_the_master_cannot_look_at_fails_the_checkpoint() -> None:
     made = running()
-    made.store_failure = "/disk/store/T/1 cannot be looked at: Stale file handle"
+    made.store_failure = "/disk/store/T/1 cannot be read: Stale file handle"
     made.wait(1.1)
     made.complete(1)
     why_not = f"the topology master cannot check its states: {made.store_failure}"

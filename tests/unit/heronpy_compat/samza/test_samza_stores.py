@@ -220,7 +220,7 @@ def test_a_changed_file_and_a_missing_one_are_named(tmp_path: Path) -> None:
     log.append([(b"b", b"2")])
     first, second = sorted(tmp_path.iterdir())
     second.write_bytes(second.read_bytes()[:-1] + b"x")
-    with pytest.raises(ChangelogDamaged, match="is cut or changed"):
+    with pytest.raises(ChangelogDamaged, match="is truncated or modified"):
         list(log.read(0, 2))
     first.unlink()
     with pytest.raises(ChangelogDamaged, match="entries up to 0 and from 1 on"):

@@ -239,7 +239,7 @@ def test_a_typo_in_the_name_of_a_component_or_a_stream() -> None:
         "Sink \"sink\" reads from 'wrods', no component; did you mean 'words'? (components: words)"
     )
     assert message(KeyError, reading("words", "defualt")) == (
-        "Sink \"sink\" reads 'defualt' of 'words', no stream; did you mean 'default'?"
+        "Sink \"sink\" reads 'defualt', which is not a stream of 'words'; did you mean 'default'?"
         " (streams: default)"
     )
 
