@@ -35,14 +35,14 @@ def mermaid(machine: Transitions[AnyState]) -> str:
 
 
 def update_diagram() -> str:
-    """That of an update, with what happens in each state."""
+    """Diagram of an update, with the actions of each state."""
     texts = [f"| {each.name} | {each.stage or '-'} | {each.text} |" for each in update.UpdateState]
     head = ["", "| state | shown as | what happens |", "|---|---|---|"]
     return "\n".join([mermaid(update.TRANSITIONS), *head, *texts])
 
 
 def diagram(machine: Transitions[Any], states: type[Enum]) -> str:
-    """That of a machine whose states have what happens in them as their values."""
+    """Diagram of a machine with the states' actions as values."""
     texts = [f"| {each.name} | {each.value} |" for each in states]
     return "\n".join([mermaid(machine), "", "| state | what it means |", "|---|---|", *texts])
 
@@ -72,7 +72,7 @@ DIAGRAMS: Mapping[str, Callable[[], str]] = {
     "concept-windows": concept_pictures.windows_picture,
     "batch": lambda: diagram(coordinator_core.TRANSITIONS, coordinator_core.BatchState),
 }
-"""The name between the comments -> what stands between them."""
+"""Name between the comments -> present text between the comments."""
 
 
 def _pattern(name: str) -> re.Pattern[str]:
@@ -80,7 +80,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 def drawn(page: str, name: str) -> str | None:
-    """The text between the comments; None without them."""
+    """The text between the comments; None without the comments."""
     found = _pattern(name).search(page)
     return None if found is None else found.group(2)
 

@@ -1,9 +1,9 @@
-"""Tests that failed in CI and passed when they ran alone: named, dated and few.
+"""Tests that failed in CI and passed alone: named, dated and few.
 
-`python -m tests.unsteady OUTPUT` reads what a run of pytest printed whose failed tests have passed
-since, alone on the machine. A test that is not in tests/unsteady.txt is told with the line to add
-there; exit code 1 says that a test is in the list already, or that the list is full: an unsteady
-test is mended at its second failure at the latest.
+`python -m tests.unsteady OUTPUT` reads the output of a pytest run whose failed tests have passed
+since, alone on the machine. A test missing in tests/unsteady.txt is printed with the line to add;
+exit code 1 means that a test is in the list already, or that the list is full: an unsteady test is
+fixed at its second failure at the latest.
 """
 
 import re
@@ -39,7 +39,7 @@ def _entry(line: str) -> Unsteady:
 
 
 def failed_in(output: str) -> list[str]:
-    """The ids of the tests that failed, as the summary of pytest names them."""
+    """Ids of the failed tests, from the summary of pytest."""
     return list(dict.fromkeys(_FAILED.findall(output)))
 
 

@@ -1,6 +1,6 @@
 """The pictures of docs/UI.md: `python -m tests.browser.screenshots`, with real topologies.
 
-They run below a folder of their own and end with it. Pillow makes the files small.
+The topologies run below a temporary folder and end with it. Pillow makes the files small.
 """
 
 import io
@@ -17,7 +17,7 @@ from tests.process.process_support import REPOSITORY, Place
 FOLDER = REPOSITORY / "docs" / "images"
 TOPOLOGIES = ("SlowBolt", "SkewedKey", "FailingBolt", "StuckCall", "KilledContainer", "Healthy")
 HISTORY_MS = 60_000
-"""For the charts to have something to show; nothing depends on it."""
+"""Duration for the charts to fill; nothing depends on it."""
 DEADLINE_MS = 60_000
 COLOURS = 128
 NARROW = 400
@@ -31,7 +31,7 @@ PAGES = {
     "logs": (f"{TOPOLOGY}FailingBolt/logs?file=price-2.log", "Traceback"),
     "configuration": (f"{TOPOLOGY}Healthy/configuration", "Packing plan"),
 }
-"""Picture -> address, and a text that is there when the page is drawn."""
+"""Picture -> address, and a text of the drawn page."""
 
 
 def keep(page: Page, name: str) -> None:
@@ -44,7 +44,7 @@ def keep(page: Page, name: str) -> None:
 
 
 def draw(page: Page, address: str, path: str, text: str) -> None:
-    """Go there, and wait until it is drawn."""
+    """Open the page, and wait until drawn."""
     page.goto(address + path)
     expect(page.locator("#content")).to_contain_text(text, timeout=DEADLINE_MS)
     page.wait_for_timeout(1500)

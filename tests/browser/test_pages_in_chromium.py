@@ -50,14 +50,14 @@ TROUBLES = {
                         r"container 2, with (last|words).*, crashed: .*SIGKILL",
                         "restarted; if it was not killed on purpose, its machine was out of"),
 }  # fmt: skip
-"""Topology -> kind, component, cause and cure, as its card has them."""
+"""Topology -> kind, component, cause and remedy, as on its card."""
 
 
 @pytest.mark.parametrize("topology", TROUBLES)
 def test_the_front_page_names_component_cause_and_cure(
     page: Page, site: Site, topology: str
 ) -> None:
-    """Somebody has it open when the trouble begins."""
+    """A page is open when the trouble starts."""
     kind, component, cause, cure = TROUBLES[topology]
     found = card(page, site.name(topology))
     row = page.get_by_role("row").filter(has_text=site.name(topology))
@@ -75,7 +75,8 @@ def test_the_front_page_names_component_cause_and_cure(
 def test_a_topology_is_paused_from_its_page_and_every_page_is_drawn(
     page: Page, site: Site, address: str
 ) -> None:
-    """The button asks once, the request is carried out, and who asked stands in the events."""
+    """The button asks for a confirmation, the request is carried out, and the events name
+    its user."""
     name = site.name("PausedByHand")
     site.cause("PausedByHand")
     page.get_by_role("table").get_by_role("link", name=name, exact=True).click()

@@ -3,14 +3,14 @@ python -m tests.chaos --seconds 60 --exactly-once 20 --zookeeper embedded
 python -m tests.chaos --seconds 60 --exactly-once 12 --rescale -o topology.state.backend=rocksdb
 python -m tests.chaos --seconds 300 --exactly-once 12 --rescale --change-code
 
-A word count of which some process is killed or stopped every two seconds. Ends with status 1 if a
-line was lost or the run did not end; its logs and records are kept then. With --exactly-once keyed
-counts, windows and two-phase file sinks of so many instances, in one of two topologies that the
-seed chooses; all results have to be exact, and some faults come in pairs. With --rescale components
-get more and fewer instances meanwhile, and with --change-code another version of their file, which
-sometimes cannot begin; the command that asks is killed now and then. Some of the updates come while
-nobody is harmed: then whoever is not concerned has to stay the same process, and whoever gets new
-code has to be replaced.
+A word count under faults: every two seconds a process is killed or stopped. Ends with status 1 if a
+line was lost or the run did not end; the logs and records are then kept. With --exactly-once the
+run has keyed counts, windows and two-phase file sinks of a number of instances, in one of two
+topologies chosen by the seed; all results have to be exact, and some faults come in pairs. With
+--rescale components get more and fewer instances meanwhile, and with --change-code another version
+of their file, which sometimes cannot start; the requesting command is killed now and then. Some
+updates run without faults: then unaffected instances must keep their process, and instances with
+new code must be replaced.
 """
 
 import argparse

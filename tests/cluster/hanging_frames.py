@@ -3,8 +3,8 @@
     python hanging_frames.py FOLDER
 
 FOLDER gets `delta` and `parquet` (rows of the topology), `segments` (rows for the data source) and
-`read.json` (the numbers that were read from there, twice each). Marks of what hung and woke are in
-`marks-…`, as in hanging.py.
+`read.json` (the numbers read from the data source, twice each). Marks of hanging and resumed tasks
+are in `marks-…`, as in hanging.py.
 """
 
 import json
@@ -34,7 +34,7 @@ SCHEMA = "number bigint"
 
 
 def mark(marks: str, name: str) -> bool:
-    """Leave a mark; False if it is there."""
+    """Leave a mark; False if already left."""
     try:
         os.close(os.open(os.path.join(marks, name), os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -65,7 +65,7 @@ class Passed(Bolt):
 
 
 def hanging(marks: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For mapInArrow: a task of the stage that writes hangs until Spark kills it."""
+    """For mapInArrow: a task of the writing stage hangs until Spark kills the task."""
 
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for each in batches:
@@ -77,7 +77,7 @@ def hanging(marks: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Reco
 
 
 class Program:
-    """The queries, one after the other."""
+    """The queries in turn."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -13,7 +13,7 @@ from tests.spark.spark_scheduler_support import LOCAL_CLUSTER, SPARK_SECS, Spark
 pytestmark = pytest.mark.timeout(900)
 
 GONE_SECS = 60.0
-"""In which all of a topology ends by itself, whoever else is busy."""
+"""Time for a topology's end, on a busy machine."""
 LINES = 1500
 RATE = 1e9
 SLEEP_SECS = 0.0005
@@ -25,7 +25,7 @@ BACK_SECS = 120.0
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[SparkPlace]:
-    """Where this test's topologies run; what is left of them is killed at the end."""
+    """Folder of the test's topologies; remaining processes are killed at the end."""
     made = SparkPlace(tmp_path)
     yield made
     made.close()

@@ -25,7 +25,7 @@ __all__ = ["standalone_cluster"]
 pytestmark = pytest.mark.timeout(900)
 
 GONE_SECS = 60.0
-"""In which all of a topology ends by itself, whoever else is busy."""
+"""Time for a topology's end, on a busy machine."""
 
 
 class SharedPlace(SparkPlace):

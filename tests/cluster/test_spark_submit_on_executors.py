@@ -20,7 +20,7 @@ TEST_SECS = 900
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[EnginePlace]:
-    """Where the query runs; what is left of it is killed at the end."""
+    """Folder of the query; remaining processes are killed at the end."""
     made = EnginePlace(tmp_path)
     yield made
     made.close()
@@ -30,9 +30,9 @@ def place(tmp_path: Path) -> Iterator[EnginePlace]:
 def test_executors_need_nothing_but_python_and_may_die(
     place: EnginePlace, standalone_cluster: Standalone
 ) -> None:
-    """On a standalone cluster that is reached by name, with a Python without packages: an executor,
-    then Spark's Python workers are killed while words flow, then the scheduler, and with it all
-    end. With the same checkpoint it comes to its end on a local cluster, exactly."""
+    """On a standalone cluster addressed by name, with a Python without packages: an executor, then
+    Spark's Python workers are killed while words flow, then the scheduler, which ends all. With an
+    unchanged checkpoint the query completes on a local cluster, exactly."""
     archive = packaged(place)
     python = bare_python(place.path / "bare")
     size = ("spark.cores.max=4", "spark.executor.cores=2", "spark.executor.memory=512m")

@@ -1,5 +1,5 @@
-"""Storm's own clients in a JVM: a caller, and what a topology of Storm's does, against `heronpy
-drpc`, as PORTING.md says they may."""
+"""Storm's own clients in a JVM, a caller and a topology, against `heronpy drpc`, as PORTING.md
+promises."""
 
 import os
 import re
@@ -63,7 +63,7 @@ def server() -> Iterator[ServerInThread]:
 
 
 def called(class_path: str, server: ServerInThread, *calls: tuple[str, str]) -> list[str]:
-    """What a JVM with Storm's DRPCClient gets for calls, one after the other."""
+    """Answers to a JVM with Storm's DRPCClient, call by call."""
     host, port = server.addresses.callers
     done = subprocess.run(
         ["java", QUIET, "-cp", class_path, "CallDrpc", host, str(port)],
@@ -115,7 +115,7 @@ def answer_of(drpc: DRPCClient, text: str) -> str:
 
 
 def test_what_fails_has_storms_kind_and_its_text(server: ServerInThread, class_path: str) -> None:
-    """Nothing hangs: a function that is not served, and an argument above the limit."""
+    """An unserved function, or an argument above the limit, does not hang."""
     unserved, too_large = called(
         class_path, server, ("raech", "x"), ("reach", "x" * (TEXT_BYTES_MAX + 1))
     )

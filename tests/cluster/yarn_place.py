@@ -1,4 +1,4 @@
-"""Where `heronpy` is called for a real YARN, and what both say of the topology there."""
+"""Folder and environment of `heronpy` for a real YARN, and the view of both on the topology."""
 
 import json
 import sys
@@ -69,7 +69,7 @@ class YarnPlace(Place):
         return self._store.get(path)
 
     def empty_the_state_store(self, path: str = "") -> None:
-        """Remove all that is in it, its identity first."""
+        """Remove the content, its identity first."""
         if not path:
             self._store.delete(IDENTITY_PATH)
         for child in self._store.children(path or "/"):
@@ -121,7 +121,7 @@ class YarnPlace(Place):
         return max(found, key=lambda each: each["startedTime"], default={})
 
     def story(self) -> str:
-        """What YARN and the application masters of the newest application say of it."""
+        """View of YARN and the application masters on the newest application."""
         application = self.application()
         logs = self.yarn.container_logs(application.get("id", "none"), LOG)
         told = (f"{each}:\n{each.read_text('utf-8', 'replace')[-2 * LOG_TAIL :]}" for each in logs)

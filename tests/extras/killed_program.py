@@ -15,7 +15,7 @@ from tests.extras.clean_environment import CleanEnvironment
 from tests.process.process_support import until
 
 SECS = 600.0
-"""For what takes half a minute where nothing else runs."""
+"""Limit of work that takes half a minute on an idle machine."""
 COUNTS = """
 import json, deltalake
 rows = []
@@ -28,7 +28,7 @@ print(json.dumps([[each["word"], each["count"]] for each in rows]))
 class KilledProgram:
     """The program in a folder of its own, in a session at `master`.
 
-    The environment is not activated: its Python is called by its path.
+    The environment is not activated: its Python is called by path.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class KilledProgram:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """It is killed at the end of the block, and then its children end by themselves."""
+        """The program is killed at the end of the block; its children end by themselves."""
         with (self.folder / "errors.txt").open("ab") as errors:
             self._program = program = subprocess.Popen(
                 [self.environment.python, "word_counts.py"],

@@ -1,9 +1,9 @@
 """python -m tests.fuzz --target manager --seconds 600 --seed 7
 
 Random steps against one target (parsers, values, instance, manager, master, plans) until the time
-is over or something fails; then prints the least steps that still fail, as a Python literal, and
-ends with status 1. With atheris installed (`pip install atheris`) the steps can be chosen by what
-code they reach: --engine atheris.
+is over or a step fails; then prints the shortest failing steps as a Python literal, and ends with
+status 1. With atheris installed (`pip install atheris`) coverage can choose the steps: --engine
+atheris.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def main() -> None:
     print(f"target {options.target}, engine {options.engine}, seed {seed}", flush=True)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
     if options.engine == "atheris":
-        # It has to be there before what it looks into is imported.
+        # The tracer must be active before the import of its subjects.
         from . import guided
 
         guided.run(options.target, options.seconds, seed)

@@ -4,10 +4,10 @@ python -m tests.hosts --fault random --seconds 600 --seed 7
 python -m tests.hosts --fault tour --seed 7         one run with each kind, in an order of the seed
 python -m tests.hosts --all --ids 200000 --seed 1 --seed 2 --seed 3
 
-A topology over several hosts, which are network namespaces, with a ZooKeeper ensemble of three; and
-faults of hosts and their network. Each run has a line, and the reason if it is not good; its logs
-are kept then (docs/HACKING.md says how to read them). The measured times come last. Ends with
-status 1 if a run was not good, and with 69 where the machine does not have what this needs.
+A topology over several hosts (network namespaces) with a ZooKeeper ensemble of three, under faults
+of hosts and network. Each run has a line, with the reason of a failure; logs of a failed run are
+kept (docs/HACKING.md explains how to read the logs). The measured times come last. Ends with status
+1 after a failed run, and with 69 on a machine without the requirements.
 """
 
 import argparse

@@ -24,7 +24,7 @@ PODS_SECS = 90.0
 
 
 class KubernetesPlace(Place):
-    """A namespace, and nodes that only its pods go to."""
+    """A namespace, and nodes reserved for its pods."""
 
     def __init__(self, path: Path, plane: ControlPlane) -> None:
         super().__init__(path)
@@ -93,7 +93,7 @@ class KubernetesPlace(Place):
             return store.get(path)
 
     def pod(self, container: int, other_than: str = "") -> PodProcess:
-        """The pod of a container, once its process runs; another one than that of a uid."""
+        """The pod of a container, once its process runs; `uid` excludes the previous pod."""
 
         def found() -> PodProcess | None:
             pods = [node.pod_of(container) for node in self.nodes]

@@ -1,9 +1,9 @@
 """python -m tests.native.sanitizers [PYTEST'S ARGUMENTS]
 
-The tests of the compiled hot path and the fuzzers (or others) with extensions of which gcc's
-sanitizers check each access to memory and each undefined operation. The extensions go into a folder
-of their own, .cache/sanitizers. The exit code is pytest's, or the sanitizers' once they find
-something. They do not look for leaks: Python itself keeps memory until its process ends.
+The tests of the compiled hot path and the fuzzers (or given tests), with extensions in which gcc's
+sanitizers check each access to memory and each undefined operation. The extensions go into a
+separate folder, .cache/sanitizers. The exit code is pytest's, or the sanitizers' after a finding.
+Leaks are not checked: Python itself keeps memory until the end of its process.
 """
 
 import json
@@ -19,14 +19,14 @@ FOLDER = ROOT / ".cache/sanitizers"
 FLAGS = ("-O1", "-w")
 LIBRARIES = ("libasan.so", "libubsan.so")
 PROGRAM = "import pytest\nsys.exit(pytest.main(arguments))"
-# What the sanitizers report is to be seen, not captured with the process that they end.
+# The sanitizers' report must be visible, rather than captured with the ended process.
 PYTEST = ("-q", "-p", "no:cacheprovider", "--capture=sys")
 FUZZERS = ("tests/native", "tests/fuzz")
 
 
 def checking() -> dict[str, str]:
-    """The environment of a Python whose extensions were built with sanitizers: they come first, and
-    each object has memory of its own."""
+    """Environment of a Python with sanitized extensions: the sanitizers load first, and each object
+    has separate memory."""
     command = (compiler() or "cc").split()[0]
     libraries = [
         subprocess.run([command, f"-print-file-name={name}"], capture_output=True, text=True,

@@ -1,5 +1,5 @@
-"""Resets TCP connections of living processes, as `ss -K` and a firewall do, with what an ordinary
-user may do to processes of their own: what is under way in both directions is lost.
+"""Resets TCP connections of living processes, like `ss -K` and a firewall, with the rights of an
+ordinary user over own processes: data under way in both directions is lost.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def connections(process: psutil.Process, port: int) -> list[int]:
-    """The file descriptors of its connections to a port of this machine."""
+    """File descriptors of the process's connections to a local port."""
     with suppress(psutil.Error):
         return [
             each.fd
@@ -33,8 +33,8 @@ def connections(process: psutil.Process, port: int) -> list[int]:
 
 
 def reset(process: psutil.Process, port: int) -> int:
-    """Reset its connections to a port; how many there were. The test is skipped where the system
-    gives no process the sockets of its children."""
+    """Reset the connections to a port; returns their number. Skips the test where the system hides
+    the sockets of child processes."""
     found = connections(process, port)
     for descriptor in found:
         connection = _taken(process.pid, descriptor)

@@ -13,7 +13,7 @@ SHAPE = f"{SPOUTS},16,16,16"
 PENDING = 20
 """Lines on their way for each spout: some hundreds in all."""
 LINES, LINES_PER_SEC = 1_000_000, 300
-"""Far more than anybody waits for, at a pace that leaves two slow cores time for restarts."""
+"""A generous limit, at a pace that leaves two slow cores time for restarts."""
 ACKED_BYTES = PENDING * len("10000\n")
 """More than what was on its way when something died."""
 SECS = 60.0

@@ -32,13 +32,13 @@ def test_a_topology_may_bring_its_own_serializer(place: Place) -> None:
 
 
 def test_ticks_arrive_on_time_without_tuples(place: Place) -> None:
-    """A bolt that flushes every 50 ms gets its ticks although hardly a tuple comes."""
+    """A bolt that flushes every 50 ms gets its ticks even with hardly any input."""
     place.heronpy("run", TOPOLOGIES / "ticking.py").succeeded()
     (found,) = place.results_of("clock").values()
     times = [each[0] for each in found["ticks"]]
     assert found["tuples"] == 1
     assert 4 <= len(times) <= 30
-    # One that was late on a busy machine may be close to the next, but they never outrun the clock.
+    # A late tick on a busy machine may be close to the next, but ticks never outrun the clock.
     assert (times[-1] - times[0]) / TICK_SECS > len(times) - 3
     assert found["ticks"][0][1:] == ["__system", "__tick", None]
     (without,) = place.results_of("without").values()
@@ -46,7 +46,8 @@ def test_ticks_arrive_on_time_without_tuples(place: Place) -> None:
 
 
 def test_task_hooks_see_every_call(place: Place) -> None:
-    """Hooks named in the config and one added in initialize: 10 tuples, one of which fails once."""
+    """Hooks named in the config and a hook added in initialize: 10 tuples, including a
+    failed one."""
     place.heronpy("run", TOPOLOGIES / "hooked.py").succeeded()
     found = place.results()
     spout, moody, last = (found[f"hook-{name}-Recorder"] for name in ("numbers", "moody", "last"))
@@ -144,7 +145,7 @@ def test_a_temporary_directory_with_a_long_path(place: Place) -> None:
 
 
 def test_a_call_that_does_not_return_is_reported_with_its_stack(place: Place) -> None:
-    """The bolt is busy, not dead: it goes on, but its log and stats say where it hangs."""
+    """The bolt is busy, not dead: the run continues, and log and stats show the stack."""
     running = place.start(
         *("run", TOPOLOGIES / "stuck.py", "-o", "topology.stuck.report.secs=0.2"),
         *("-o", "topology.metrics.interval.ms=100"),

@@ -1,5 +1,4 @@
-"""A topology that reads the rows of a real Postgres, and then its changes while transactions are
-written."""
+"""A topology that reads the rows of a real Postgres, and then its changes during transactions."""
 
 import json
 import threading
@@ -65,8 +64,9 @@ def kill(running: Running, component: str) -> None:
 def run_and_kill(
     place: Place, table: str, mode: str, *victims: str
 ) -> tuple[list[dict[str, Any]], int]:
-    """The source is killed while the rows that were there are read, and victims while transactions
-    are written, then all of it; the same command goes on. What is written, and how many rows."""
+    """The source is killed during the first read of the rows, and victims during transactions, then
+    the whole topology; the repeated command continues. Returns the written rows and their number.
+    """
     with server().connection() as connection:
         connection.execute(f"CREATE TABLE {table} (number bigint PRIMARY KEY)")
         connection.execute(f"CREATE PUBLICATION {table} FOR TABLE {table}")

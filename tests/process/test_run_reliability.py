@@ -28,8 +28,8 @@ def test_a_forgotten_tuple_fails_once_between_the_timeout_and_a_fifth_more(place
 
 
 def test_a_killed_instance_comes_back_and_every_line_is_acked(place: Place) -> None:
-    """kill -9 of a bolt in the middle of its work: what it had not acked is replayed at once, long
-    before the message timeout of 30 s. It goes on with the newest state that it has saved."""
+    """kill -9 of a bolt in mid-work: unacked tuples are replayed at once, long before the message
+    timeout of 30 s. The new process continues with the newest saved state."""
     running = place.start("run", TOPOLOGIES / "dying.py")
     with Master(place.store_url, "Dying") as master:
         running.until(lambda: master.component("lines").get("acked", 0) > 20, "lines are acked")

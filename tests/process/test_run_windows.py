@@ -11,8 +11,8 @@ NUMBERS = 120
 
 def test_every_number_is_in_its_windows_and_acked(place: Place) -> None:
     """A number every 10 ms. The tumbling windows of a second have each number once, although the
-    first one fails and its numbers come again; nothing is asked for twice. Windows of two seconds
-    every second have each number, too."""
+    first window fails and its numbers are replayed; nothing is requested twice. Windows of two
+    seconds every second have each number, too."""
     place.heronpy("run", TOPOLOGIES / "windowed.py").succeeded()
     (spout,) = place.results_of("numbers").values()
     assert Counter(spout["acked"]) == Counter(range(NUMBERS))
@@ -29,9 +29,9 @@ def test_every_number_is_in_its_windows_and_acked(place: Place) -> None:
 
 
 def test_windows_by_event_time_do_not_depend_on_the_clock(place: Place) -> None:
-    """Each event counts in the minute in which it happened, but for those ten minutes late. Open
-    windows hold their tracked events; they are complete when the source has finished, and not only
-    after half of the message timeout without any event."""
+    """Each event counts in the minute of its time, except for the events ten minutes late. Open
+    windows hold their tracked events; the windows are complete when the source has finished, rather
+    than after half of the message timeout."""
     example = EXAMPLES / "click_through_rate.py"
     tracked = "topology.reliability.mode=ATLEAST_ONCE"
     pending, timeout = "topology.max.spout.pending=5000", "topology.message.timeout.secs=3600"

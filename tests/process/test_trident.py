@@ -97,8 +97,8 @@ def test_counts_are_exact_when_the_topology_is_scaled(place: Place) -> None:
 
 
 def test_requests_query_a_state_and_survive_the_coordinator(place: Place) -> None:
-    """T4: a call is answered with the counts of now, also by the successor of what was killed. One
-    that the dying process has fetched ends by the server's time-out."""
+    """T4: a call is answered with the present counts, also by the successor of a killed process. A
+    call fetched by the dying process ends by the server's time-out."""
     with serving(RequestLimits(request_secs=REQUEST_SECS)) as server:
         port = server.addresses.topologies[1]
         running = place.start("run", REQUESTS, "-o", f"drpc.servers={HOST}:{port}")
@@ -131,7 +131,7 @@ def test_windows_are_exact_whatever_is_killed(place: Place, kind: str, store: st
     counts = [int(line) for line in lines]
     if kind == "tumbling-count":
         assert set(counts) == {100}
-        # A batch that a kill interrupts behind its windows shows them again.
+        # A batch that a kill interrupts after its windows fires the windows again.
         assert words // 100 <= len(counts) <= words // 100 + 2 * 3
     else:
         assert list(dict.fromkeys(counts)) == list(range(10, 101, 10))
@@ -140,7 +140,7 @@ def test_windows_are_exact_whatever_is_killed(place: Place, kind: str, store: st
 
 
 def test_windows_by_duration_in_real_time(place: Place) -> None:
-    """Each word is in one window of three seconds, but for those of the window that is open."""
+    """Each word is in one window of three seconds, except for words of the open window."""
     place.environment.update(TRIDENT_WINDOW="tumbling-duration", TRIDENT_ROUNDS="45")
     running = place.start("run", TOPOLOGIES / "trident_windows.py", "-o", f"{INTERVAL}=100")
     running.wait(END_SECS).succeeded()

@@ -14,7 +14,7 @@ ABSENT = f"/store/{NAME} has none of the states that {NAME} saved: mount its dis
 
 
 def test_states_on_a_disk_that_is_not_mounted_are_waited_for(place: Place) -> None:
-    """At least once: a killed spout waits, and so does the next run, for what it remembers."""
+    """At least once: a killed spout waits for its state, and so does the next run."""
     disk, unmounted = place.path / "disk", place.path / "unmounted"
     settings = (f"remembered.folder={place.path}", f"topology.checkpoint.store={disk / 'store'}")
     options = [word for each in settings for word in ("-o", each)]
@@ -22,7 +22,7 @@ def test_states_on_a_disk_that_is_not_mounted_are_waited_for(place: Place) -> No
     first = place.start(*command)
     with Master(place.store_url, NAME) as master:
         first.until(lambda: master.processed("taken"), "the spout is behind its beginning")
-    # One may have been taken before, and wait for its acks.
+    # A tuple may have been taken before, and wait for its acks.
     before = wait_for_states(first, disk, wait_for_states(first, disk) + 1)
     disk.rename(unmounted)
     processes(first)[title_of(first, SPOUT)].kill()

@@ -1,4 +1,4 @@
-"""A process of a sink, which does what it is told by lines of JSON; tests freeze and replace it.
+"""A sink's process, controlled by lines of JSON; tests freeze and replace the process.
 
 python writing_process.py SINK '{"run": …, "born_ms": …, "config": …, "state": …, "fields": …}'
 

@@ -1,10 +1,10 @@
 """Every form of window against its definition, with slow calls, late ticks and late tuples.
 
-A form (kind, length, slide, trigger, by event time or by arrival) is drawn, and then when tuples
-arrive, how late they are, and how long calls of user code take. The bolt runs in the tester, by the
-engine's own clock of ticks; beside it runs a definition that gets what the bolt got: a tuple with
-the time of its arrival, or a look at the clock. Both have to show the same windows, and the bolt
-has to count as many late tuples as the definition finds.
+A form (kind, length, slide, trigger, by event time or by arrival) is drawn, then the arrival and
+lateness of tuples, and the duration of calls of user code. The bolt runs in the tester, on the
+engine's own clock of ticks; beside the bolt runs a definition with equal input: a tuple with the
+time of its arrival, or a clock reading. Both have to fire equal windows and count equally many late
+tuples.
 """
 
 from collections import Counter
@@ -67,7 +67,7 @@ class Definition:
 
 @dataclass(slots=True)
 class EventTime:
-    """The watermark of one source, as a bolt knows it when it has looked at the clock."""
+    """The watermark of one source, as known to a bolt after a clock reading."""
 
     lag_ms: int
     highest_ms: int = NO_WATERMARK
@@ -178,7 +178,7 @@ class OfOperator(Definition):
 
 @dataclass(slots=True)
 class Form:
-    """One that was drawn."""
+    """A drawn form."""
 
     bolt: Any
     config: dict[str, Any]
@@ -188,7 +188,7 @@ class Form:
 
 
 class Watched:
-    """A window bolt beside its definition; `delays_ms` are those of its next calls."""
+    """A window bolt beside its definition; `delays_ms` are the durations of its next calls."""
 
     form: Form
     delays_ms: Callable[[], int]
@@ -259,7 +259,7 @@ class _Slides(Watched, SlidingWindowBolt):
 
 
 def drawn_time(rng: Random, config: dict[str, Any]) -> int | None:
-    """The lag of a form by event time; None: it goes by arrival."""
+    """The lag of a form by event time; None for a form by arrival."""
     if rng.random() < 0.4:
         return None
     lag = rng.choice([0, 20, 300])

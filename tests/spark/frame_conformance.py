@@ -1,6 +1,6 @@
-"""What FrameSpout makes of each value that files have: read by pyarrow where there is no Spark, and
-by a real Spark. Columns of the matrix of docs/CONNECTORS.md; all values of a format are columns of
-one table, as a query of Spark takes seconds."""
+"""FrameSpout's value for each value in files: read by pyarrow without Spark, and by a real Spark.
+Columns of the matrix of docs/CONNECTORS.md; all values of a format are columns of one table,
+because a query of Spark takes seconds."""
 
 import base64
 import csv
@@ -32,10 +32,9 @@ ROWS = 3
 """The value stands between two equal ones."""
 ENGINES = (keys.EFFECTIVELY_ONCE, keys.ATLEAST_ONCE)
 TYPED = ("parquet",)
-"""Formats whose columns may have a type that Spark does not know: to ask takes a job of it for each
-sample."""
+"""Formats with columns of types unknown to Spark: a check takes a Spark job for each sample."""
 ALONE = {"half a character", "mixed list"}
-"""Values by which Spark's files are refused, with all other values in them."""
+"""Values refused in Spark's files, together with all other values."""
 Column = Mapping[str, str]
 
 
@@ -86,7 +85,7 @@ def _entry(kind: str) -> SourceEntry:
 
 
 def _is_held(kind: str, sample: Sample, folder: Path) -> bool:
-    """Whether the format has such a value; a folder with it alone."""
+    """Whether the format has the value; a folder with the value alone."""
     (folder / "in").mkdir(parents=True)
     try:
         _entry(kind).filled(folder / "in", [sample.value] * ROWS, None)

@@ -35,7 +35,7 @@ class Parse(Bolt):
     """Raises for a tuple."""
 
     def process(self, tup: Any) -> None:
-        """Raise for one of them."""
+        """Raise for the poisoned number."""
         if tup.values[1] == POISON:
             raise ValueError(f"tuple: {tup.values[1]}")
         self.ack(tup)
@@ -84,7 +84,7 @@ class ByEvents(KeyedWindowBolt):
     lag_ms = 0
 
     def values(self, result: Any) -> Any:
-        """Of the poisoned number's key there are none."""
+        """The poisoned number's key has no rows."""
         if result.key == (POISONED_KEY,) and result.window.start_ms == 10_400:
             raise ValueError(f"window: {result.window.start_ms}")
         return [result.window.start_ms, result.value]

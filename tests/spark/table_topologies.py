@@ -57,7 +57,7 @@ def csv_topology(load: Any) -> type[Topology]:
 
 
 def squares(spark: Any) -> Any:
-    """A frame that is no stream, with other rows whenever it is asked."""
+    """A static frame with other rows at each evaluation."""
     return spark.range(SQUARES).selectExpr("id * id AS number", "string(uuid()) AS day")
 
 

@@ -1,7 +1,7 @@
 """Drawn types, nulls, failing and late rows, zones, modes, coroutines, ticks: engines agree.
 
-Values and their types, what is refused, failed, late and a dead letter are compared exactly. By
-default the tester and the Spark engine's hosts run a few seeds, processes one, and so does a Spark
+Values with types, refused, failed and late values and dead letters are compared exactly. By default
+the tester and the Spark engine's hosts run a few seeds, processes one, and so does a Spark
 (tests/cluster/test_drawn_on_spark.py). HERON_DRAWN_SEEDS=1000:1200 chooses other seeds for the
 former, HERON_DRAWN_ALL=5:9 for the latter.
 """
@@ -20,7 +20,7 @@ from heron_core.field_types import fits_of
 SEEDS = "1:3"
 
 
-# Processes that die in this one leave their event loops open.
+# Processes killed in the test leave their event loops open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("seed", seeds_of("HERON_DRAWN_SEEDS", SEEDS))
 def test_the_tester_and_the_hosts_of_spark_give_what_plain_python_gives(

@@ -1,7 +1,6 @@
 """The flights example as a query on Spark gives what pandas says: January's, several batches.
 
-It is the first query on a machine as well, so it keeps Java's classes: all later ones of the tests
-start with such.
+As the first query on a machine, the test keeps Java's classes: later tests start with the archive.
 """
 
 import os
@@ -27,7 +26,7 @@ MONTHS = 1
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[SparkPlace]:
-    """Where the example runs; what is left of it is killed at the end."""
+    """Folder of the example; remaining processes are killed at the end."""
     made = SparkPlace(tmp_path)
     made.environment["FLIGHTS_DATA"] = str(tmp_path / "data")
     yield made
@@ -35,8 +34,8 @@ def place(tmp_path: Path) -> Iterator[SparkPlace]:
 
 
 def is_right(place: SparkPlace, text: str, months: int = MONTHS, before: str = "top[0] | ") -> None:
-    """AssertionError unless the table is pandas', and so is what `top` has printed, which stands in
-    lines of the text behind `before`."""
+    """AssertionError unless the table and the output of `top` equal pandas' results; the output is
+    in lines of the text after `before`."""
     found = [" ".join(line.rpartition(before)[2].split()) for line in text.splitlines()]
     expected = ["route flights", *by_pandas_the_busiest(months)]
     start = found.index(expected[0])

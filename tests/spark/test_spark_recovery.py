@@ -132,7 +132,8 @@ def test_a_killed_driver_leaves_no_process_and_loses_nothing(spark: Any, tmp_pat
     shutil.rmtree(scratch)
     watched = Watched()
     assert run(spark, counting(), folder, watched, max_batch=500) == 0
-    # The second one was reported, but perhaps not yet noted in the checkpoint: then it is repeated.
+    # The second batch was reported, but perhaps not yet noted in the checkpoint, and is then
+    # repeated.
     assert watched.batches[0].batch >= 1
     assert counted(watched) == ONCE
 

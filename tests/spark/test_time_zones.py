@@ -1,4 +1,4 @@
-"""A datetime means one thing wherever Spark runs: TZ and the session's time zone change none."""
+"""A datetime has one meaning wherever Spark runs, for any TZ and any time zone of the session."""
 
 import os
 import sys

@@ -105,7 +105,7 @@ class Split(Function):
 
 
 class Database:
-    """A row for each word. Once, its process is killed behind its commit."""
+    """A row for each word. Once, the process is killed after its commit."""
 
     def __init__(self, folder: str, serializer: Any) -> None:
         self._folder = folder
@@ -160,7 +160,7 @@ class Appends:
 
 
 def built(kind: str, folder: Path) -> Any:
-    """The builder of the topology; `kind` is that of its spout and of its states."""
+    """The builder of the topology; `kind` is the kind of its spout and states."""
     topology = TridentTopology()
     spout = Transactional() if kind == "transactional" else Opaque()
     lines = topology.new_stream("lines", spout).parallelism_hint(2)

@@ -1,7 +1,7 @@
 """A stand-in for Kubernetes' API server: objects, versions, conditions, selectors and watches.
 
-What the state store relies on, and how an API server refuses: tests/kubernetes runs the same tests
-with a real one. A request can be made to fail.
+The functions required by the state store, and the refusals of an API server: tests/kubernetes runs
+the tests with a real server. A request can be made to fail.
 """
 
 import json
@@ -26,7 +26,7 @@ class Refused(Exception):
 
 
 class StandIn:
-    """The objects of one cluster, and the server in front of them."""
+    """The objects of one cluster, and their server."""
 
     def __init__(self, port: int = 0) -> None:
         self.changed = threading.Condition()
@@ -85,7 +85,7 @@ class StandIn:
     def handle(
         self, method: str, path: str, query: dict[str, str], body: dict[str, Any] | None
     ) -> dict[str, Any]:
-        """One request that is no watch."""
+        """Handle one request other than a watch."""
         with self.changed:
             if path == "/version":
                 return {"gitVersion": "stand-in"}

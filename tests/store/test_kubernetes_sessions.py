@@ -85,7 +85,7 @@ def test_a_frozen_process_learns_that_its_session_is_lost(kubernetes_backend: Ba
 def test_what_a_dead_process_has_left_is_swept(
     api_server: StandIn, kubernetes_backend: Backend
 ) -> None:
-    # Nobody asks for its node any more.
+    # The node is not observed any more.
     with Holder(kubernetes_backend.url) as holder:
         assert holder.line() == "ready"
         holder.process.send_signal(signal.SIGKILL)
@@ -123,7 +123,7 @@ def test_a_watch_survives_versions_that_are_gone(
 def test_a_conflict_on_every_write_has_a_limit(
     api_server: StandIn, kubernetes_backend: Backend
 ) -> None:
-    # Two processes that write the same node without end.
+    # Two processes that write one node without end.
     store = kubernetes_backend.open()
     store.put("/pplans/wordcount", 1)
     refused: list[str] = []
@@ -219,7 +219,7 @@ REFUSALS = [
 def test_a_refusal_is_told_in_one_line(
     api_server: StandIn, kubernetes_backend: Backend, code: int, message: str, said: str
 ) -> None:
-    # A service account without the Role, a full quota, a namespace that nobody has created.
+    # A service account without the Role, a full quota, a missing namespace.
     store = kubernetes_backend.open()
     api_server.fault = lambda method, path: (code, message) if method == "POST" else None
     with pytest.raises(StateStoreError, match=said) as caught:
@@ -228,7 +228,7 @@ def test_a_refusal_is_told_in_one_line(
 
 
 def test_keys_are_in_secrets(api_server: StandIn, kubernetes_backend: Backend) -> None:
-    # Whoever may read ConfigMaps is not to talk to a topology's processes.
+    # The right to read ConfigMaps does not grant access to a topology's processes.
     store = kubernetes_backend.open()
     store.put("/keys/wordcount", {"secret": "größe"})
     store.put("/topologies/wordcount", 1)

@@ -1,4 +1,4 @@
-"""What only the file store can get wrong: files, permissions, and the locks on them."""
+"""Faults specific to the file store: files, permissions, and file locks."""
 
 import errno
 import fcntl
@@ -26,7 +26,7 @@ def root(file_backend: Backend) -> Path:
 
 
 def test_values_are_files_that_a_person_can_read(file_backend: Backend, root: Path) -> None:
-    # Somebody debugs with cat; others on the machine cannot look.
+    # Users debug with cat; other accounts of the machine cannot read the files.
     file_backend.open().put("/topologies/wordcount", {"b": 1, "a": "ü"})
     file = root / "topologies" / "wordcount.json"
     assert file.read_text() == '{\n "a": "ü",\n "b": 1\n}\n'
@@ -35,7 +35,7 @@ def test_values_are_files_that_a_person_can_read(file_backend: Backend, root: Pa
 
 
 def test_a_broken_file_is_named(file_backend: Backend, root: Path) -> None:
-    # Somebody edited the file and forgot a brace.
+    # A user edited the file and forgot a brace.
     store = file_backend.open()
     store.put("/topologies/wordcount", {})
     (root / "topologies" / "wordcount.json").write_text("{")
@@ -65,7 +65,7 @@ def test_a_writer_that_died_half_way_is_no_hindrance(file_backend: Backend, root
 
 
 def test_what_the_dead_left_is_cleared(file_backend: Backend, root: Path) -> None:
-    # An ephemeral file without its holder counts for nothing and goes with the next write.
+    # An ephemeral file without its holder counts as absent and is removed by the next write.
     store = file_backend.open()
     store.put("/tmasters/other", 1)
     stale = root / "tmasters" / "wordcount.ephemeral"
@@ -106,7 +106,7 @@ def test_a_root_removed_by_hand_comes_back(file_backend: Backend, root: Path) ->
 def test_a_stuck_writer_is_reported(
     file_backend: Backend, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Somebody pressed Ctrl-Z at the wrong microsecond; reading still works.
+    # A process is stopped by Ctrl-Z at the worst microsecond; reading still works.
     monkeypatch.setattr(file_store, "LOCK_TIMEOUT_SECS", 0.05)
     store = file_backend.open()
     store.put("/a", 1)

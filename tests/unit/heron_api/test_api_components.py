@@ -88,7 +88,7 @@ def test_the_runtime_can_replace_emit_ack_and_fail_of_one_instance(bolt_delegate
     assert bolt_delegate.emitted == []
 
 
-# What a component does reaches its delegate, whatever that is.
+# Each action of a component reaches its delegate.
 
 
 def test_a_spout_emits_and_finishes_through_its_delegate(spout_delegate: Any) -> None:
@@ -114,7 +114,7 @@ def test_a_bolt_emits_acks_and_fails_through_its_delegate(bolt_delegate: Any) ->
 
 
 def test_a_component_can_be_the_delegate_of_another(bolt_delegate: Any) -> None:
-    # heronpy's users wrap bolts: the outer one constructs the inner one with delegate=self.
+    # heronpy's users wrap bolts: the outer bolt constructs the inner with delegate=self.
     outer = Bolt(delegate=bolt_delegate)
     inner = Count(delegate=outer)
     inner.emit(["a", 1], anchors=["tuple"])

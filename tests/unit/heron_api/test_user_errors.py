@@ -41,7 +41,7 @@ def test_a_traceback_has_the_users_frames_alone(write: Write) -> None:
     assert lines[0] == "Traceback (most recent call last):"
     assert lines[-1] == "ZeroDivisionError: division by zero (words.py:2)"
     assert not users_traceback(error, debug=True).rstrip().endswith(")")
-    # What the user chained stays, also if it came out of the engine.
+    # A user's chained exception stays, even an exception of the engine.
     from heron_core.config import whole_number
 
     text = users_traceback(
@@ -77,7 +77,7 @@ class Fails(Bolt):
 
 
 class OfJava(Bolt):
-    """As its author knows it from Storm's OutputCollector."""
+    """As known to its author from Storm's OutputCollector."""
 
     outputs = ["word"]
 
@@ -186,7 +186,7 @@ def test_errors_of_a_run() -> None:
 
 
 def test_compiled_code_of_others_is_not_a_place_of_the_users() -> None:
-    """It names its source by a relative path, as if that lay in the working directory."""
+    """The source has a relative path, as if in the working directory."""
     import msgpack
 
     error = raised(lambda: msgpack.packb(object()))

@@ -37,7 +37,7 @@ def test_words_that_argparse_takes_as_values(words: list[str], expected: list[st
 
 
 def test_options_of_sparse_may_be_shortened() -> None:
-    """As argparse allows it, also where we have an option more that begins so."""
+    """As in argparse, even with another option of the same prefix here."""
     known = ("--environment", "--env-filter", "--override-name", "--option", "--wait")
     words = ["--env", "prod", "--override_n=x", "--wait", "3", "--o", "a=1", "--env-filter", "--"]
     assert rewritten(words, known) == [
@@ -47,7 +47,7 @@ def test_options_of_sparse_may_be_shortened() -> None:
 
 
 def test_a_command_without_these_options_gets_its_words_as_they_are() -> None:
-    """`heronpy tail -d` must say that there is no -d, not something about --debug."""
+    """`heronpy tail -d` must reject -d, without a hint about --debug."""
     assert rewritten(["-d", "-r", "x"], ["--follow"]) == ["-d", "-r", "x"]
 
 
@@ -63,7 +63,7 @@ def test_long_options_may_have_underlines() -> None:
 @ignored("--pool-size", metavar="N")
 @ignored("-u", "--uber-jar")
 def command(file: str | None, arguments: tuple[str, ...], debug: str | None) -> object:
-    """What it was called with, and what it ignores."""
+    """Called options, and ignored ones."""
     ignored_options = click.get_current_context().meta.get(IGNORED, [])
     note_ignored(["nimbus"])
     note_ignored(["never noted twice"])

@@ -1,4 +1,4 @@
-"""From FILE, -n, -e and --config to what is loaded, and under which name it runs."""
+"""From FILE, -n, -e and --config to the loaded topology and its name."""
 
 import json
 from pathlib import Path

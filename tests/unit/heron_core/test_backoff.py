@@ -17,7 +17,8 @@ def test_the_first_restart_is_at_once() -> None:
 
 
 def test_pauses_grow_and_then_starts_end() -> None:
-    # A bolt that cannot connect to its database: it may come back, but must not burn the machine.
+    # A bolt without a connection to its database: the database may return, but retries must not
+    # burn the machine.
     policy = RestartPolicy(5)
     assert [policy.pause_secs(0.1) for _ in range(6)] == [0.0, 0.2, 0.4, 0.8, 1.6, None]
     assert policy.failures == 6
@@ -61,7 +62,7 @@ def test_without_a_limit_it_abandons_what_has_never_been_up() -> None:
 
 
 def test_a_run_that_was_stable_is_one_that_was_up() -> None:
-    """A process that does not say that it is up, but runs."""
+    """A process that runs without a report of its start."""
     policy = RestartPolicy(UNLIMITED)
     policy.pause_secs(STABLE_SECS)
     assert None not in [policy.pause_secs(0.0) for _ in range(100)]
@@ -77,7 +78,7 @@ def test_a_run_shorter_than_its_pause_wipes_no_slate() -> None:
 
 
 def test_pauses_are_apart_by_chance() -> None:
-    """A thousand instances do not ask a database that comes back at one moment."""
+    """A thousand instances do not connect to a returned database at one moment."""
 
     def pause_of(chance: float) -> float | None:
         policy = RestartPolicy(UNLIMITED, lambda: chance, is_up=True, failures=2)

@@ -56,7 +56,7 @@ UTC = datetime.UTC
     ids=repr,
 )  # fmt: skip
 def test_value_and_type_come_back(value: Any) -> None:
-    # A bolt gets what the bolt before it emitted: no tuple turns into a list on the way.
+    # A bolt gets the values of the previous bolt's emit: a tuple does not turn into a list.
     (found,) = unpack(packer()([value]))
     assert found == value
     assert type(found) is type(value)
@@ -67,7 +67,7 @@ def test_mutable_buffers_arrive_as_bytes() -> None:
 
 
 def test_lambda_and_local_class_travel() -> None:
-    # pickle cannot name them, cloudpickle takes them along.
+    # pickle cannot name such classes, cloudpickle includes them.
     (twice,) = unpack(packer()([lambda number: number * 2]))
     assert twice(21) == 42
 
@@ -145,14 +145,14 @@ def test_any_plain_value_comes_back(value: Any) -> None:
 
 
 class Evil:
-    """Runs code of its sender's choice where it is unpickled."""
+    """Runs code of its sender's choice when unpickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (pytest.fail, ("a pickle was opened",))
 
 
 def test_a_topology_without_pickles_opens_none() -> None:
-    # Somebody got hold of the topology's key and sends a batch of pickles, bare and in a tuple.
+    # An attacker with the topology's key sends a batch of pickles, bare and in a tuple.
     plain = unpacker(pickles=False)
     for value in (Evil(), (1, {2: Evil()})):
         with pytest.raises(ValueError, match=r"topology\.values\.pickle"):

@@ -1,4 +1,4 @@
-"""`heronpy run FILE` finds the topology in a file, or says in one line why there is none."""
+"""`heronpy run FILE` finds the topology in a file, or explains a failure in one line."""
 
 import os
 import sys
@@ -372,8 +372,8 @@ builder.build_and_submit()
 
 
 def test_an_instance_imports_a_file_that_submits_its_topology_at_once(write: Write) -> None:
-    """Its process imports the file again, for a class, a value or a grouping: it submits
-    nothing."""
+    """The process imports the file again, for a class, a value or a grouping, without a
+    submission."""
     topology = load_topology(write("submits.py", COMPONENTS + SUBMITS_WHEN_IMPORTED))
     del sys.modules["submits"]
     made = LocalCluster(topology)

@@ -231,7 +231,7 @@ def test_a_coroutine_fails_its_tuple() -> None:
 
 class Several(Bolt):
     async def process(self, tup: Any) -> Any:
-        """Tasks that it starts, and a thread, emit for its tuple."""
+        """Tasks started by the call, and a thread, emit for the call's tuple."""
         async with asyncio.TaskGroup() as group:
             for each in range(3):
                 group.create_task(self.one(tup.value + each))
@@ -444,7 +444,7 @@ def test_what_a_coroutine_returns_is_an_error_that_names_its_line() -> None:
 
 
 def test_a_barrier_overtakes_input_but_no_call_of_a_bolt_that_keeps_state() -> None:
-    """Half of what a call changes would be in the state: what is under way ends first."""
+    """Half of a call's changes would be in the state: running calls end first."""
     process = opened_process(Stateful, config={keys.ALIGNED_TIMEOUT_MS: 0})
     process.begin(epoch=1)
     process.receive(batch([1], [2], epoch=1))

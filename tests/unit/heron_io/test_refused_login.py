@@ -1,8 +1,8 @@
 """A refused SASL login is told as such, at whichever moment a call is made.
 
-The client is kazoo's own; only the connection to a server is not there. By kazoo's rules a refusal
-ends the calls that wait, replaces the queue, and closes the client, all in the connection's thread.
-A call that has passed the look at the state by then joins a queue that is read no more.
+The client is kazoo's own; only the connection to a server is missing. By kazoo's rules a refusal
+ends the waiting calls, replaces the queue, and closes the client, all in the connection's thread. A
+call that has passed the check of the state by then joins a queue without a reader.
 """
 
 from collections import deque
@@ -23,7 +23,7 @@ Refuse = Callable[[], None]
 
 
 class LateQueue(deque[Any]):
-    """What a caller reads, and to which it adds only after the refusal."""
+    """The queue read by a caller, extended only after the refusal."""
 
     def __init__(self, refuse: Refuse) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class LateQueue(deque[Any]):
 
 
 class Connection:
-    """Of a server that takes the connection, and refuses the user when it is told to."""
+    """Socket of a server that accepts the connection, and refuses the user on request."""
 
     def __init__(self, client: KazooClient, on_connect: Refuse, on_call: Refuse) -> None:
         self._client = client

@@ -108,8 +108,8 @@ def stats(
     instances_given: Sequence[InstanceStats] = (),
     **given: Any,
 ) -> TopologyStats:
-    """A topology that runs and has nothing to complain of, but for what is given: by component, by
-    task, or all of the instances."""
+    """A healthy running topology, except for the given values: by component, by task, or for all
+    instances."""
     numbers, rows = components or {}, instances or {}
     kinds = {"lines": ("spout", 1), "split": ("bolt", 2), "count": ("bolt", 2)}
     usual: dict[str, Any] = {
@@ -139,6 +139,6 @@ def paused(name: str, because_of: str, share: float) -> PauseStats:
 
 
 def snapshot(found: TopologyStats | None = None, at: float = NOW) -> TopologySnapshot:
-    """The topology with these stats; without any, as one that was just submitted."""
+    """The topology with these stats; without stats, as just after a submission."""
     bare = snapshot_of("words", NODES, alive=True)
     return bare if found is None else replace(bare, stats=found, stats_at=at)

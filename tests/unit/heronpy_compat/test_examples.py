@@ -16,7 +16,7 @@ from heronpy_compat.testing import TopologyTester
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
-# More calls than any example makes, so that a spout which never finishes fails the test.
+# More calls than any example makes, so a spout without an end fails the test.
 CALLS_MAX = 10_000
 
 
@@ -45,7 +45,7 @@ def received(values: Any, stream: str = "default") -> Tuple:
 
 
 def run_until_finished(spout: Any) -> Iterator[Any]:
-    """What the spout emits, one by one; every tuple is tracked as the spout asked."""
+    """Emits of the spout, one by one, tracked as requested."""
     for _ in range(CALLS_MAX):
         spout.next_tuple()
         yield from spout.delegate.emitted

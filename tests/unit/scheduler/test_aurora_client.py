@@ -1,7 +1,7 @@
-"""What `aurora` is called with, and what its answers mean.
+"""Arguments of the program `aurora`, and the meaning of its answers.
 
-The texts are those of Aurora's own client (apache.aurora.client.cli.jobs, context) and scheduler
-(SchedulerThriftInterface, QuotaManager); the calls those of Heron's AuroraCLIController.
+The texts come from Aurora's own client (apache.aurora.client.cli.jobs, context) and scheduler
+(SchedulerThriftInterface, QuotaManager); the calls from Heron's AuroraCLIController.
 """
 
 import json
@@ -82,7 +82,7 @@ def test_a_refused_killall_is_not_tried_again(tmp_path: Path) -> None:
 
 
 def test_a_job_that_is_gone_is_killed(tmp_path: Path) -> None:
-    """That is what was wanted."""
+    """The state already matches the request."""
     said = "No tasks to kill found for job west/www/devel/WordCount"
     client(tmp_path, f"echo '{said}' >&2; exit 6").kill_all()
     assert len(calls(tmp_path)) == 1
@@ -176,7 +176,7 @@ def test_a_client_that_does_not_come_back(tmp_path: Path) -> None:
     ],
 )
 def test_complaints(text: str, kind: type[HeronError], line: str) -> None:
-    """Each of Aurora's errors as one line with its cure."""
+    """Each of Aurora's errors as one line with its remedy."""
     found = complaint(KEY, "create", text, 9)
     assert type(found) is kind
     assert str(found) == line

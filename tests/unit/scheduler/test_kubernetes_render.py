@@ -1,4 +1,4 @@
-"""The manifests that Kubernetes gets; `golden/kubernetes.yaml` is what --dry-run prints."""
+"""Manifests for Kubernetes; `golden/kubernetes.yaml` is the output of --dry-run."""
 
 import copy
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_the_role_of_the_pages_is_that_of_a_topology() -> None:
 
 
 def test_the_file_s_settings_are_in_every_pod() -> None:
-    """Where pods go, as whom they run, and what their processes find in the environment."""
+    """Nodes and users of pods, and the environment of their processes."""
     options = replace(
         OPTIONS,
         service_account="streams",

@@ -83,8 +83,8 @@ def rendered(master: str, **options: object) -> dict[str, str]:
 
 @pytest.mark.parametrize("master", SIZED)
 def test_settings_of_each_master(master: str) -> None:
-    """On a cluster an executor for each container, as large as the largest, and one more for each
-    that is added; here a core each."""
+    """On a cluster an executor of the largest size for each container, and one more for each added
+    container; here a core each."""
     assert rendered(master) == {**COMMON, **SIZED[master]}
 
 
@@ -99,7 +99,7 @@ def test_an_executor_waits_longer_for_others_than_they_may_take() -> None:
 
 
 def test_the_line_for_yarn() -> None:
-    """The whole of it, as --dry-run prints it."""
+    """The whole command, as --dry-run prints it."""
     words = submit_words("words", parse_master("yarn", 4), rendered("yarn"))
     assert " ".join(words) == (
         "--master yarn --name heron: words"
@@ -133,7 +133,7 @@ def test_the_line_for_yarn() -> None:
 
 
 def test_kubernetes_is_told_which_image_to_start() -> None:
-    """Before anything is started or printed: without one, no line for Kubernetes works."""
+    """Before anything is started or printed: every line for Kubernetes needs an image."""
     master, image = (
         parse_master("k8s://https://cluster:6443", 4),
         "spark.kubernetes.container.image",
@@ -145,7 +145,7 @@ def test_kubernetes_is_told_which_image_to_start() -> None:
 
 
 def test_the_user_s_settings_win() -> None:
-    """A person who wants two containers in an executor says so to Spark."""
+    """A setting of Spark puts two containers into an executor."""
     config = parsed_settings(("spark.executor.cores=6", "spark.eventLog.dir=a=b"))
     chosen = rendered("spark://cluster:7077", config=config)
     assert chosen["spark.executor.cores"] == "6"

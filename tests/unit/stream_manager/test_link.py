@@ -197,7 +197,7 @@ def test_another_process_with_the_same_generation_is_no_successor() -> None:
 
 
 def test_a_predecessor_that_goes_on_is_told_again_after_a_while() -> None:
-    # It lost the refusal with its connection: it is no reason to answer each of its messages.
+    # The refusal was lost with the connection: a repeated refusal answers one message, not each.
     link = Incoming()
     arrived(link, 1, sender=99, generation=2)
     told_at = []

@@ -1,4 +1,4 @@
-"""The stream manager routes each batch to its task, and drops what an older plan routed."""
+"""The stream manager routes each batch to its task, and drops batches routed by an older plan."""
 
 from heron_core.wire import messages
 from heron_core.wire.frames import ROOT_COUNTER_BITS, FrameKind, header, parse_header, u64_array
@@ -86,7 +86,8 @@ def test_fan_out_gives_each_target_its_own_edges() -> None:
 
 
 def test_a_full_socket_keeps_the_order() -> None:
-    # The socket takes one of three, then a fourth comes, then it takes messages again.
+    # The socket takes one of three messages, then a fourth arrives, then the socket takes messages
+    # again.
     made = manager()
     first, second, third, fourth = (batch(FAR, size) for size in range(4))
     made.data(first)
@@ -138,7 +139,7 @@ def test_an_older_plan_is_not_taken() -> None:
 
 
 def test_a_process_that_wakes_up_does_not_take_the_place_of_its_successor() -> None:
-    # It was stopped and replaced; then the stream manager that knew so died, and both register.
+    # A process was stopped and replaced; then the informed stream manager died, and both register.
     made = manager(introduced=False)
     later = messages.RegisterInstance(task=NEAR, incarnation=2, pid=12, born_ms=2000)
     earlier = messages.RegisterInstance(task=NEAR, incarnation=1, pid=11, born_ms=1000)

@@ -1,4 +1,5 @@
-"""What happened to a topology is told once, with time, instance, what and why, and is not lost."""
+"""An incident of a topology is reported once, with time, instance, event and reason, and is not
+lost."""
 
 import json
 from collections.abc import Sequence
@@ -40,7 +41,7 @@ MORNING = 1_000_000.0
 
 
 def snapshot(at: float, incarnation: int = 1, **numbers: Any) -> dict[str, Any]:
-    """What an instance reports, as it travels."""
+    """Report of an instance, as sent."""
     who = {"at": at, "incarnation": incarnation, "pid": 7}
     return {**to_wire(NOTHING_REPORTED), **who, **numbers}
 
@@ -94,7 +95,7 @@ class Made:
         self.handle(events.MasterTimer())
 
     def stats(self) -> TopologyStats:
-        """The answer of `stats` now, as whoever asks gets it."""
+        """The present answer of `stats`."""
         return TopologyStats.from_json(self.core.stats(None, self.now).to_json())
 
     def replaced(self, reason: str, lost: int = 0, failed: int = 0) -> None:
@@ -145,7 +146,8 @@ def test_of_a_stream_managers_queues_nobody_knows_how_much_they_held() -> None:
 
 
 def test_an_instance_that_does_nothing_is_not_taken_for_dead() -> None:
-    """It reports every ten seconds, and its stream manager passes that on every second."""
+    """The instance reports every ten seconds, and its stream manager forwards the report every
+    second."""
     made = Made()
     made.heartbeat(2, {COUNT: snapshot(0.0)})
     for _ in range(12):

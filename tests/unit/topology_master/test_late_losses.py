@@ -1,4 +1,4 @@
-"""What was given up as lost turns up after all: in time for on_finish of its bolt, or too late."""
+"""Deliveries counted as lost turn up after all: in time for on_finish of the bolt, or too late."""
 
 import pytest
 from hypothesis import given
@@ -30,11 +30,11 @@ class Cut:
 
     @property
     def lost(self) -> int:
-        """What on_finish of its bolt did without, in truth."""
+        """Deliveries missing at on_finish of the bolt, in truth."""
         return sum(step > LEVELS[task] for task, steps in self._at.items() for step in steps)
 
     def told(self) -> int:
-        """What the end says of it."""
+        """Report of the loss at the end."""
         self._end.spout_finished(SPOUT, True)
         self._end.advance()
         self._turn_up(1)

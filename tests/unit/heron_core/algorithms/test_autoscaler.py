@@ -36,7 +36,8 @@ def test_a_load_that_rises_at_once_is_met_within_three_decisions(after: int) -> 
 
 
 def test_all_bolts_behind_a_bottleneck_are_scaled_by_one_decision() -> None:
-    # What waits in front of `split` is not seen by `count`: its need follows from selectivities.
+    # Tuples queued in front of `split` are invisible to `count`: the need of `count` follows from
+    # selectivities.
     made = fluid(2_000, gains={"split": 3.0})
     made.run(200)
     _, first = made.decisions[0]
@@ -100,7 +101,7 @@ def test_a_frequent_key_that_an_instance_can_do_has_the_others_spread_further() 
     made = fluid(1_000, hot_share={"count": 0.2})
     made.run(900)
     assert made.unmet == 0
-    # 200 of its 300 are that key, so 800 others take eight.
+    # The key has 200 of its 300, so the remaining 800 take eight.
     assert made.instances["count"] == 8
 
 
@@ -140,7 +141,7 @@ def test_a_machine_whose_cores_are_all_busy_gets_no_more_instances_at_all(
         assert "0% of the machine's cores is idle" in made.diagnoses[0].why
     else:
         assert len(made.decisions) == 1
-    # With cores for it the same load is met.
+    # With cores for the need, the load is met.
     other = fluid(3_000, cores=16.0, sees_cores=sees_cores)
     other.run(600)
     assert other.unmet == 0

@@ -37,7 +37,7 @@ class Pipes:
 
 
 class Bolt:
-    """What `execute` of the stand-in for a class does; its name says it."""
+    """Behaviour of the stand-in's `execute`, chosen by the name of the class."""
 
     def __init__(self, pipes: Pipes, settings: dict[str, Any]) -> None:
         self._pipes = pipes
@@ -101,7 +101,7 @@ class Bolt:
 
 
 def spout(pipes: Pipes, settings: dict[str, Any]) -> None:
-    """Emits three tuples with ids and then each that failed; it is finished at three acks."""
+    """Emits three tuples with ids and replays failed tuples; finished at three acks."""
     todo, acked = [1, 2, 3], 0
     while (frame := pipes.next())[0] != "close":
         if frame[0] != NEXT:

@@ -91,7 +91,7 @@ def test_task_ids_are_sent_unless_not_needed_or_direct(bolt: Make) -> None:
 
 
 def test_a_child_that_waits_for_task_ids_is_answered_while_process_waits(bolt: Make) -> None:
-    """The main thread waits for room in `process`; nobody else can run the emit."""
+    """The main thread waits for room in `process`, and so cannot run the emit."""
     shell = bolt(topology__shellbolt__max__pending=1).start()
     shell.give(["say", {"command": "emit", "tuple": [1]}], ["next_list"], ["ack"])
     shell.give_and_settle(["ack"])
@@ -203,7 +203,7 @@ def test_ticks_are_storms_and_their_acks_mean_nothing(bolt: Make) -> None:
 
 
 def test_a_child_is_at_work_on_a_tick_until_it_has_answered(bolt: Make) -> None:
-    """What it emits for the last tick before the end of a run was lost: the bolt was idle."""
+    """Output for the last tick before the end of a run was lost: the bolt was idle."""
     shell = bolt(topology__tick__tuple__freq__secs=5).start()
     shell.component.process_tick(None)
     assert not shell.component.is_idle()
@@ -339,7 +339,8 @@ def test_no_more_than_max_pending_are_given_to_a_child_that_does_not_read(
 
 
 def test_a_child_that_collects_a_batch_is_given_more_than_max_pending(bolt: Make) -> None:
-    """It answers heartbeats, so it reads: 50 tuples before the first ack, with a limit of 4."""
+    """The child answers heartbeats, so it reads: 50 tuples before the first ack, with a
+    limit of 4."""
     shell = bolt(topology__shellbolt__max__pending=4).start()
     given = [shell.give() for _ in range(50)]
     assert not shell.component.is_idle()
@@ -402,7 +403,7 @@ def test_a_child_that_never_stops_talking_waits_for_us_and_lets_us_work(
     shell.engine.until(lambda: shell.engine.emitted)
     reader = shell.component.reader
     deadline = time.monotonic() + DEADLINE_SECS
-    # It may say for a moment that it waits, after room was made for it.
+    # The child may report for a moment that it waits, after room was made.
     while not reader._waits or len(reader.inbox) < INBOX_READS_MAX:
         assert time.monotonic() < deadline
     assert len(reader.inbox) == INBOX_READS_MAX

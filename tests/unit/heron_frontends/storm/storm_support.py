@@ -78,7 +78,7 @@ class Running(Made):
         return [each - ROOT for each in self.words_of(FrameKind.FAIL)]
 
     def values(self, stream: int = 0) -> list[list[Any]]:
-        """What was emitted on one stream, in order of sending; all readers' together."""
+        """Values emitted on one stream, in order of sending; for all readers together."""
         self.core.flush()
         return [
             row
@@ -169,7 +169,7 @@ def start(
 
 
 def keeping(storm: Any, **members: Any) -> type:
-    """A bolt that keeps what it gets; `script` is what its process does with a tuple."""
+    """A bolt that keeps its input; `script` is the body of `process`."""
 
     def initialize(self: Any, conf: Any, ctx: Any) -> None:
         self.got = []

@@ -1,4 +1,5 @@
-"""pystorm's classes over Storm's pipe: ours say what the installed ones say, word for word."""
+"""pystorm's classes over Storm's pipe: the messages equal the installed package's, word for
+word."""
 
 import io
 import json
@@ -39,7 +40,7 @@ def logging_is_restored() -> Iterator[None]:
 
 
 class Pipe:
-    """Runs a component on given messages until they end; returns what it said."""
+    """Runs a component on given messages to the end; returns its messages."""
 
     def __init__(self, folder: Path, serializer: str) -> None:
         self._folder = folder

@@ -63,7 +63,7 @@ def results(build: Build, spout: FixedBatchSpout | None = None) -> list[list[Any
 
 
 class Twice(Function):
-    """A number's double and triple, or nothing for none."""
+    """A number's double and triple, or no output for None."""
 
     def execute(self, tup: Any, collector: Any) -> None:
         if tup["number"] is not None:
@@ -172,9 +172,9 @@ def test_operations_on_tuples(build: Build, rows: list[list[Any]] | None) -> Non
     ],
 )  # fmt: skip
 def test_aggregations(build: Build, rows: list[list[Any]]) -> None:
-    """Of a batch, and of an empty one behind it."""
+    """Of a batch, and of a following empty batch."""
     topology = TridentTopology()
-    # The other spout goes on for a batch: that of the pairs is empty.
+    # The second spout continues for a batch: the batch of the pairs is empty.
     other = topology.new_stream("other", pairs(["x", 0], ["x", 0], size=1))
     stream = build(topology.new_stream("pairs", pairs()))
     stream.peek(see)
@@ -252,7 +252,7 @@ def queried(function: Any, fields: Any, factory: StateFactory) -> list[list[Any]
 
 
 def test_a_query_of_a_map_state() -> None:
-    """T4: by a stream of its own, in the partition of its group."""
+    """T4: by a separate stream, in the partition of its group."""
     made = queried(MapGet(), "count", MemoryMapState.Factory())
     assert made[-2:] == [["a c", "a", 2], ["a c", "c", 1]]
 

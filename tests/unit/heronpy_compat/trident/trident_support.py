@@ -21,7 +21,7 @@ from heronpy_compat.trident import (
 INTERVAL = "topology.trident.batch.emit.interval.millis"
 AT_ONCE = {INTERVAL: 0}
 SEEN: list[list[Any]] = []
-"""What `see` was shown: in the tester all tasks are in this process."""
+"""Tuples passed to `see`: in the tester all tasks run in one process."""
 
 
 def see(tup: TridentTuple) -> None:
@@ -39,7 +39,7 @@ class Split(Function):
 
 
 class FailBatches(Function):
-    """Fails the first attempts of some batches, of which it sees `limit` tuples before."""
+    """Fails the first attempts of some batches, after `limit` tuples."""
 
     left: Counter[str] = Counter()
     """Name -> how often it fails yet."""
@@ -131,7 +131,8 @@ class Transactional(IPartitionedTridentSpout):
 
 
 class Opaque(IOpaquePartitionedTridentSpout):
-    """The same; each further attempt of a batch has a tuple less, so that its contents differ."""
+    """Like the class above; each further attempt of a batch lacks a tuple, so the contents
+    differ."""
 
     output_fields = ("value",)
 
@@ -150,7 +151,7 @@ class Opaque(IOpaquePartitionedTridentSpout):
 
 
 class Queue(IBatchSpout):
-    """Not transactional: a batch has what is next in a queue, whichever its id is."""
+    """Not transactional: a batch has the next items of a queue, for any id."""
 
     output_fields = ("value",)
     max_task_parallelism = 1
