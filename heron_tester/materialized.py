@@ -172,6 +172,13 @@ async def materialize_in_tester(
     clock (`flow.advance`). `tester_options` are TopologyTester's.
 
     What a component raises fails its element, and is raised at the end, as by the tester.
+
+    Example:
+
+        async with materialize_in_tester(graph()) as flow:
+            await flow.source.send("to be or not to be")
+            flow.source.end()
+            rows = [row async for row in flow.sink]
     """
     ends = ends_of(builder)
     topology = topology_of(builder, name, config, {ADDRESS: ""})
