@@ -1,4 +1,4 @@
-"""A place with a cluster of Kubernetes: nodes of the suite, commands as a user gives them."""
+"""A place with a cluster of Kubernetes: nodes of the suite, commands of a user."""
 
 import http
 import json
@@ -41,8 +41,8 @@ class KubernetesPlace(Place):
     def cluster(
         self, name: str = CLUSTER, volumes: Sequence[dict[str, Any]] = (), **changed: Any
     ) -> None:
-        """Write the cluster's file; the template gives pods the folder of results, and has these
-        volumes besides."""
+        """Write the cluster's file; the template gives pods the folder of results, and the given
+        volumes."""
         volume = {"name": "results", "hostPath": {"path": str(self.path)}}
         mount = {"name": "results", "mountPath": str(self.path)}
         template = {
@@ -72,7 +72,7 @@ class KubernetesPlace(Place):
         (folder / f"{name}.yaml").write_text(json.dumps(document, indent=1))
 
     def add_node(self, **labels: str) -> Kubelet:
-        """One more machine."""
+        """Add a machine."""
         number = len(self.nodes) + 1
         wanted = {"place": self.namespace, **labels}
         node = Kubelet(self.plane, f"{self.namespace}-node-{number}", 10 + number, wanted)
@@ -88,12 +88,12 @@ class KubernetesPlace(Place):
         return KubernetesStore(self.namespace, DEFAULT_ROOT, access=access)
 
     def value(self, path: str) -> Any:
-        """What a node of the state says now."""
+        """Present value of a node in the state store."""
         with self.store() as store:
             return store.get(path)
 
     def pod(self, container: int, other_than: str = "") -> PodProcess:
-        """The pod of a container, once its process runs; `uid` excludes the previous pod."""
+        """The pod of a container, once its process runs; `other_than`: uid of the previous pod."""
 
         def found() -> PodProcess | None:
             pods = [node.pod_of(container) for node in self.nodes]
@@ -106,7 +106,7 @@ class KubernetesPlace(Place):
         return next(node for node in self.nodes if pod.uid in node.pods)
 
     def pods(self) -> list[dict[str, Any]]:
-        """As the API server knows them."""
+        """Pods of the namespace, from the API server."""
         answer = self.client.get(f"/api/v1/namespaces/{self.namespace}/pods")
         return list(answer.get("items") or ())
 
@@ -117,7 +117,7 @@ class KubernetesPlace(Place):
         return [item["metadata"]["name"] for item in answer.get("items") or ()]
 
     def left(self) -> list[str]:
-        """What topologies have left in the namespace, besides the state."""
+        """Objects left in the namespace by topologies, besides the state."""
         collections = ("/apis/apps/v1/deployments", "/apis/apps/v1/replicasets", "/api/v1/pods",
                        "/apis/rbac.authorization.k8s.io/v1/roles",
                        "/apis/rbac.authorization.k8s.io/v1/rolebindings")  # fmt: skip
@@ -126,7 +126,7 @@ class KubernetesPlace(Place):
         return [*names, *(f"account: {name}" for name in accounts if name != "default")]
 
     def pod_logs(self) -> str:
-        """What all pods have printed: for a failed test."""
+        """Output of all pods, for a failed test."""
         folder = self.plane.folder / "pods"
         texts = [
             f"--- {path.parent.name}\n{path.read_text('utf-8', 'replace')[-6000:]}"
@@ -135,7 +135,7 @@ class KubernetesPlace(Place):
         return "\n".join(texts)
 
     def close(self) -> None:
-        """End the nodes, and what is left of their pods."""
+        """End the nodes, and the rest of their pods."""
         for node in self.nodes:
             node.lose()
             self._remove(f"/api/v1/nodes/{node.name}")
@@ -158,7 +158,7 @@ class KubernetesPlace(Place):
 
 
 def kubectl(place: KubernetesPlace, *words: object) -> str:
-    """What it prints; AssertionError with what it complains of."""
+    """Output of kubectl; AssertionError with its complaint after a failure."""
     command = ["kubectl", f"--kubeconfig={place.plane.kubeconfig}", "-n", place.namespace]
     done = subprocess.run([*command, *map(str, words)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
