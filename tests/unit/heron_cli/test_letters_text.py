@@ -47,7 +47,7 @@ def test_a_whole_letter_has_values_and_traceback() -> None:
     ("words", "cure"),
     [
         (["t", "--show"], "needs the ID"),
-        (["t", "--again"], "only with --replay"),
+        (["t", "--again"], "requires --replay"),
         (["t", "1", "--show", "--json"], "give one"),
     ],
 )

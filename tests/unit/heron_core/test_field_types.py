@@ -75,8 +75,8 @@ def test_values_that_fit_a_type_and_others(
         ("map<int>", "',' is missing"),
         ("int!", "'!' is not in any"),
         ("array<" * 30, "nested more than 20 deep"),
-        ("decimal(39, 2)", "has 1 to 38 digits"),
-        ("decimal(2, 3)", "has 1 to 38 digits"),
+        ("decimal(39, 2)", "a precision of 1 to 38 digits"),
+        ("decimal(2, 3)", "a precision of 1 to 38 digits"),
     ],
 )
 def test_what_is_no_type_is_named(text: str, complaint: str) -> None:
