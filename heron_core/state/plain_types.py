@@ -1,4 +1,4 @@
-"""Types of values that user code cannot change in place, and the packing of them that C does."""
+"""Types of values that user code cannot change in place, and the packing of their values in C."""
 
 from typing import Any
 
@@ -14,8 +14,9 @@ def cannot_change(value: Any) -> bool:
 
 
 def packed_changes(keys: list[Any], cells: list[Any], absent: Any) -> tuple[bytes, bytes] | None:
-    """The msgpack arrays of keys and of the values of their cells, without cells of `absent`; None
-    if one is not plain: always in Python, whose packer takes whole lists."""
+    """The msgpack arrays of keys and of the values of their cells, cells of `absent` left out.
+
+    None in Python, whose packer takes whole lists; in C, None if a key or a value is not plain."""
     return None
 
 
@@ -25,5 +26,5 @@ def packed_entries(entries: dict[Any, Any], absent: Any) -> tuple[bytes, bytes] 
 
 
 def is_value_of(cell: Any, value: Any) -> bool:
-    """Whether C finds the value of a cell: called by the compiled tables alone."""
+    """Whether C finds the value of a cell; only compiled tables have to ask."""
     return bool(cell.value is value)
