@@ -268,8 +268,9 @@ def _create(settings: Mapping[str, Any], topic: str, partitions: int) -> None:
         "delete.retention.ms": str(int(DELETE_RETENTION_SECS * 1000)),
     }
     new_topic = admin.NewTopic(topic, num_partitions=partitions, config=config)
+    client = admin.AdminClient(dict(settings))  # its requests end with it
     try:
-        admin.AdminClient(dict(settings)).create_topics([new_topic])[topic].result()
+        client.create_topics([new_topic])[topic].result()
     except kafka().KafkaException as error:
         if error.args[0].code() != kafka().KafkaError.TOPIC_ALREADY_EXISTS:
             raise ComponentError(f"changelog {topic}: {error_text(error.args[0])}") from None

@@ -13,6 +13,7 @@ from confluent_kafka.admin._acl import (
     AclOperation,
     AclPermissionType,
 )
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
@@ -44,6 +45,8 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 # The usual 128 MB are more than its heap.
 log.cleaner.dedupe.buffer.size=2097152
+# It looks for what can be compacted.
+log.cleaner.backoff.ms=1000
 # A broker that was killed may come back at once, and members of groups may be declared dead soon.
 initial.broker.registration.delay.ms=0
 broker.heartbeat.interval.ms=1000
@@ -190,19 +193,54 @@ class KafkaBroker:
         return Counter(each.decode() for each in self.values(topic))
 
     def values(self, topic: str) -> list[bytes]:
-        """Those of its committed records, in no order. From the beginning, said as an offset: else
-        the client asks the group's coordinator, once, which refuses where it has just started, and
-        never reads the topic (librdkafka's issue 5586)."""
+        """Those of its committed records, in no order."""
+        return [each.value() for each in self.records(topic)]
+
+    def newest(self, topic: str) -> dict[bytes, bytes]:
+        """Key -> the value of its newest record; a key has one partition."""
+        return {each.key(): each.value() for each in self.records(topic)}
+
+    def length(self, topic: str) -> int:
+        """Number of records."""
+        return len(self.records(topic))
+
+    def settings(self, topic: str) -> dict[str, str]:
+        """The configuration of a topic."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        admin = self._admin()  # what it is doing ends with it
+        (found,) = admin.describe_configs([resource]).values()
+        return {name: each.value for name, each in found.result(timeout=30).items()}
+
+    def compact_soon(self, topic: str) -> None:
+        """From now on a record is compacted once the next one of its partition has come."""
+        changes = {"segment.ms": "100", "min.compaction.lag.ms": "0",
+                   "min.cleanable.dirty.ratio": "0.001"}  # fmt: skip
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in changes.items()
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
+        admin = self._admin()  # what it is doing ends with it
+        (done,) = admin.incremental_alter_configs([resource]).values()
+        done.result(timeout=30)
+
+    def records(self, topic: str) -> list[Any]:
+        """Its committed records, in order within a partition.
+
+        From the beginning, said as an offset: else the client asks the group's coordinator, once,
+        which refuses where it has just started, and never reads the topic (librdkafka's issue
+        5586).
+        """
         consumer = self._consumer("of the test")
         consumer.assign(_places(topic, confluent_kafka.OFFSET_BEGINNING))
-        found: list[bytes] = []
+        found: list[Any] = []
         ended: set[int] = set()
         errors: list[str] = []
 
         def all_read() -> bool:
             for each in consumer.consume(500, 0.1):
                 if each.error() is None:
-                    found.append(each.value())
+                    found.append(each)
                 elif each.error().code() == confluent_kafka.KafkaError._PARTITION_EOF:
                     ended.add(each.partition())
                 else:
