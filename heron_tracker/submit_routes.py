@@ -13,7 +13,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
@@ -25,7 +25,7 @@ from heron_core.errors import HeronError, TopologyError
 from heron_core.operations import Requester, Way
 from heron_io.private_files import make_private_folders, private
 from heron_io.state_store.protocol import StateStore
-from heron_tracker.auth.access import SUBMIT_PATH, needs_login
+from heron_tracker.auth.access import ABOUT_THE_SITE, SUBMIT_PATH, needs_login
 from heron_tracker.code_updates import CodeAnswer, CodeUpdates, NewCode
 from heron_tracker.envelope import BadRequest, Unavailable
 from heron_tracker.heron_api.routes import enveloped
@@ -42,6 +42,9 @@ SUBMITS_AT_ONCE = 4
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 ENDINGS = (".py", ".yaml", ".yml", ".tar.gz", ".tgz")
 Name = Annotated[str, Query(max_length=200)]
+CONFIG_KEYS_MAX = 200
+"""More keys belong into a file; an address of a request has 64 KiB at most."""
+Config = Annotated[Sequence[str], Query(max_length=CONFIG_KEYS_MAX)]
 Result = TypeVar("Result")
 _free_submits = threading.Semaphore(SUBMITS_AT_ONCE)
 
@@ -59,13 +62,16 @@ class SubmittedFile:
     """The topology of the file, for a file with several; empty for the only one."""
     is_active: bool
     asked_by: Requester
+    config: tuple[str, ...] = ()
+    """KEY=VALUE of each key that differs from the file's."""
 
     def words(self, folder: str) -> list[str]:
         """Move the upload into the folder; the arguments of `heronpy submit`."""
         target = os.path.join(folder, self.file)
         os.replace(self.path, target)
         chosen = ["-n", self.topology] if self.topology else []
-        return [target, *chosen, "-N", self.name]
+        given = [word for each in self.config for word in ("-o", each)]
+        return [target, *chosen, "-N", self.name, *given]
 
 
 class RestSubmissions:
@@ -121,14 +127,20 @@ def submit_router(service: Service, options: TrackerOptions) -> APIRouter:
 
     @router.post(SUBMIT_PATH)
     async def submit(
-        request: Request, name: Name, file: Name, topology: Name = "", deactivated: bool = False
+        request: Request,
+        name: Name,
+        file: Name,
+        topology: Name = "",
+        deactivated: bool = False,
+        config: Config = (),
     ) -> Response:
-        """As `heronpy submit FILE -N NAME`: the body is the file."""
+        """As `heronpy submit FILE -N NAME -o CONFIG`: the body is the file."""
         given = _checked(submissions, options, file)
+        pairs = _pairs(config)
 
         def start(path: str) -> None:
-            client = client_of(request, Way.REST)
-            given.submit(SubmittedFile(name, file, path, topology, not deactivated, client))
+            client = client_of(request, _way(request))
+            given.submit(SubmittedFile(name, file, path, topology, not deactivated, client, pairs))
 
         await _uploaded(given, request, start)
         return enveloped(request, {"topology": name})
@@ -167,6 +179,20 @@ def _checked(
     if not FILE_NAME.fullmatch(file) or not file.endswith(ENDINGS):
         raise BadRequest(f"file is the name of a file with the ending {', '.join(ENDINGS)}")
     return submissions
+
+
+def _pairs(config: Sequence[str]) -> tuple[str, ...]:
+    """The values of -o; BadRequest for another text."""
+    for each in config:
+        key, equals, _ = each.partition("=")
+        if not key.strip() or not equals:
+            raise BadRequest(f"config {each!r:.200} is not KEY=VALUE, as in topology.workers=2")
+    return tuple(config)
+
+
+def _way(request: Request) -> Way:
+    """A browser says whose page sends the request, a program does not."""
+    return Way.PAGE if ABOUT_THE_SITE & set(request.headers) else Way.REST
 
 
 async def _uploaded(

@@ -4,6 +4,7 @@ from urllib.parse import quote, urlencode
 
 PREFIX = "/ui"
 FRONT = "/"
+SUBMIT = f"{PREFIX}/submit"
 OWN_FILES = "/_nicegui"
 """Scripts, styles and the websocket of the pages, all served from here."""
 

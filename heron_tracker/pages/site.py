@@ -11,11 +11,12 @@ from heron_tracker.pages import part_pages
 from heron_tracker.pages.component_page import component_page
 from heron_tracker.pages.found_problems import FoundProblems
 from heron_tracker.pages.front_page import front_page
-from heron_tracker.pages.links import PREFIX
+from heron_tracker.pages.links import PREFIX, SUBMIT
 from heron_tracker.pages.logs_page import logs_page
 from heron_tracker.pages.missing_page import missing_page
 from heron_tracker.pages.permission import Refused
 from heron_tracker.pages.profile_page import profile_page
+from heron_tracker.pages.submit_page import submit_page
 from heron_tracker.pages.topology_page import topology_page
 from heron_tracker.service import Service
 
@@ -54,6 +55,10 @@ def add_pages(service: Service, refused: Refused) -> None:
     @ui.page("/")
     def front(request: Request) -> None:
         front_page(service, request, problems)
+
+    @ui.page(SUBMIT)
+    def submit(request: Request) -> None:
+        submit_page(request, refused)
 
     @ui.page(f"{TOPOLOGY}/{{name}}")
     def topology(request: Request, name: str) -> None:

@@ -12,10 +12,11 @@ from heron_core.operations import OperationKind, Requester, Way
 from heron_core.state_tree import topology_path
 from heron_engine.scheduler.operations import TopologyRequests
 from heron_io.state_store.file_store import FileStore
+from heron_tracker.auth.access import COOKIE
 from heron_tracker.code_updates import CodeAnswer, CodeUpdates, NewCode
 from heron_tracker.nimbus.submissions import TopologyFolders
 from heron_tracker.options import SubmissionOptions, TrackerOptions
-from tests.unit.heron_tracker.client_support import Answer, Asked
+from tests.unit.heron_tracker.client_support import HOST, Answer, Asked
 
 OPERATOR, READER = "operators-token-of-1", "a-readers-token-of-1"
 REGISTERS = """
@@ -59,9 +60,21 @@ class RestClient:
         path = f"/api/topologies?{query}"
         return self.asked.send("POST", path, body, authorization=f"Bearer {token}")
 
+    def from_a_page(self, query: str, origin: str, body: bytes = b"code") -> Answer:
+        """As the script of the form sends it, with the cookie of a login."""
+        return self.asked.send(
+            "POST", f"/api/topologies?{query}", body,
+            cookie=f"{COOKIE}={OPERATOR}", origin=origin, sec_fetch_site=site_of(origin),
+        )  # fmt: skip
+
     def post(self, path: str, body: object = None) -> Answer:
         path = f"/api/topologies/{path}"
         return self.asked.post(path, body, authorization=f"Bearer {OPERATOR}")
+
+
+def site_of(origin: str) -> str:
+    """What a browser says of a request to HOST."""
+    return "same-origin" if origin == HOST else "cross-site"
 
 
 @pytest.fixture
@@ -92,6 +105,23 @@ def test_a_file_is_submitted_in_the_name_of_the_client(rest: RestClient) -> None
     assert rest.submit("name=new&file=words.py").status == 409
 
 
+def test_a_form_submits_with_its_config_in_the_name_of_the_page(rest: RestClient) -> None:
+    """Config keys are arguments of -o, whatever they look like."""
+    query = "name=new&file=words.py&config=a.b%3D1&config=-x%3D%3D%20y"
+    assert rest.from_a_page(query, HOST).result == {"topology": "new"}
+    found = rest.store.get(topology_path("new"))
+    assert found is not None
+    assert found["words"] == ["-N", "new", "-o", "a.b=1", "-o", "-x== y"]
+    asked_by = json.loads(found["by"])
+    assert (asked_by["user"], asked_by["way"]) == ("operator-token", Way.PAGE)
+
+
+def test_a_page_of_another_site_submits_nothing(rest: RestClient) -> None:
+    answer = rest.from_a_page("name=new&file=words.py", "http://evil.example")
+    assert (answer.status, "another site" in answer.text) == (403, True)
+    assert rest.store.get(topology_path("new")) is None
+
+
 def test_a_large_archive_is_no_larger_than_the_limit_of_submissions(rest: RestClient) -> None:
     """Beyond the 64 KiB of all other requests."""
     answer = rest.submit("name=large&file=words.tar.gz", b"x" * 300_000)
@@ -106,6 +136,8 @@ def test_a_large_archive_is_no_larger_than_the_limit_of_submissions(rest: RestCl
         ("name=a&file=w.exe", b"", 400, "file is the name of a file with the ending .py"),
         ("name=a&file=w.py", b"a mistake", 400, "w.py: line 1: the topology has a mistake"),
         ("name=a", b"", 400, "file: Field required"),
+        ("name=a&file=w.py&config=x", b"", 400, "config 'x' is not KEY=VALUE, as in"),
+        ("name=a&file=w.py&config=%20%3D1", b"", 400, "config ' =1' is not KEY=VALUE, as in"),
     ],
 )
 def test_a_submission_that_is_refused_says_why(
