@@ -10,6 +10,7 @@ INSTALLS = {
     "confluent_kafka": "heronpy-topologies[kafka]",
     "deltalake": "heronpy-topologies[delta]",
     "pyiceberg": "heronpy-topologies[iceberg]",
+    "happybase": "heronpy-topologies[hbase]",
     "psycopg": "heronpy-topologies[postgres]",
     "datasketches": "heronpy-topologies[sketches]",
     "sqlglot": "heronpy-topologies[sql]",

@@ -53,6 +53,7 @@ KNOWN_CIRCLES: dict[frozenset[str], str] = {
 
 SLEEPING_TESTS: dict[str, str] = {
     "tests/browser/troubles.py": "slow and stuck bolts are what the pages are to show",
+    "tests/cluster/counts_to_hbase.py": "a spout with a pace, so that a kill comes in the middle",
     "tests/process/topologies/advised.py": "bolts that wait for a server, as long as they say",
     "tests/process/topologies/answering.py": "requests that take a while, to be under way",
     "tests/process/topologies/stuck.py": "a bolt that is stuck is what the test is about",

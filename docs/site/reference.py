@@ -43,6 +43,7 @@ MODULES = {
         "heronpy_compat.connectors.tables", "heronpy_compat.connectors.parquet",
         "heronpy_compat.connectors.delta", "heronpy_compat.connectors.iceberg",
         "heronpy_compat.connectors.postgres", "heronpy_compat.connectors.database",
+        "heronpy_compat.connectors.hbase",
         "heronpy_compat.connectors.two_phase", "heronpy_compat.connectors.spark",
     ),
     "Spark": ("heronpy_compat.spark",),

@@ -7,6 +7,7 @@ import pytest
 
 from heron_core.state_tree import scheduler_path
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
+from tests.cluster.hbase_server import HBaseServer
 from tests.cluster.jars import NoJars, jars_of
 from tests.cluster.kafka_broker import KafkaBroker
 from tests.cluster.registry_server import RegistryServer
@@ -68,6 +69,17 @@ def storm_jars() -> Path:
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryServer]:
     """A schema registry that runs."""
     server = RegistryServer(tmp_path_factory.mktemp("registry"), _jars_of("registry"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def hbase(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HBaseServer]:
+    """HBase with its gateway; a test that kills the gateway has to start it again."""
+    server = HBaseServer(tmp_path_factory.mktemp("hbase"), _jars_of("hbase"))
     try:
         server.start()
         yield server

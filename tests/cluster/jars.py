@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cluster-jars"
-SERVERS = ("hadoop", "kafka", "registry", "spark_kafka", "storm")
+SERVERS = ("hadoop", "hbase", "kafka", "registry", "spark_kafka", "storm")
 """Folders here with a pom.xml each: their dependencies differ in versions."""
 STORM_AND_KAFKA_SPOUT = HERE.parent / "jvm" / "pom.xml"
 """Of tests/jvm, which `make test-cluster` runs as well."""

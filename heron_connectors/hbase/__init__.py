@@ -1,0 +1,1 @@
+"""Tables of Postgres, and their changes by logical replication."""
