@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """A test that hangs fails; a long run says where its time went."""
     config.pluginmanager.register(hung)
     config.pluginmanager.register(where_time_goes)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def usual_signals() -> None:
+    """A shell's & and nohup start the tests with these signals ignored, and each process that the
+    tests start would ignore them as well."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)

@@ -7,10 +7,7 @@ from playwright.sync_api import BrowserContext
 
 from tests.browser.chromium import browser
 from tests.browser.site_support import Site
-from tests.process.conftest import usual_signals
 from tests.process.process_support import Place
-
-__all__ = ["usual_signals"]
 
 TOPOLOGIES = (
     "SlowBolt", "SkewedKey", "FailingBolt", "StuckCall", "KilledContainer", "PausedByHand",

@@ -15,9 +15,9 @@ from tests.cluster.yarn_cluster import YarnCluster
 from tests.cluster.yarn_place import YarnPlace
 from tests.conformance.report import pytest_terminal_summary
 from tests.process import process_support
-from tests.process.conftest import place, usual_signals
+from tests.process.conftest import place
 
-__all__ = ["place", "pytest_terminal_summary", "usual_signals"]
+__all__ = ["place", "pytest_terminal_summary"]
 
 LOOK_AGAIN_SECS = 0.2
 

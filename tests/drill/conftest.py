@@ -13,11 +13,8 @@ import pytest
 import yaml
 
 from tests.drill.drilled_topology import Observers
-from tests.process.conftest import usual_signals
 from tests.process.process_support import Place, until
 from tests.prometheus.needs import missing
-
-__all__ = ["usual_signals"]
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ import pytest
 
 from tests.drill.drill import BUSY_LOAD
 from tests.drill.drilled_topology import SUBMIT_SECS
-from tests.process.conftest import place, usual_signals
+from tests.process.conftest import place
 from tests.process.process_support import TOPOLOGIES, Place
 
-__all__ = ["place", "usual_signals"]
+__all__ = ["place"]
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("HERONPY_DRILL") != "1", reason="it takes minutes: make test-drill"

@@ -12,9 +12,6 @@ from tests.cluster.jars import NoJars, jars_of
 from tests.cluster.kafka_broker import KafkaBroker
 from tests.jvm.java_place import HERE, JavaPlace
 from tests.jvm.needs import COMPILER, storm_jars
-from tests.process.conftest import usual_signals
-
-__all__ = ["usual_signals"]
 
 
 @pytest.fixture(scope="session")

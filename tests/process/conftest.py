@@ -1,6 +1,5 @@
 """A place for the runs of each test, emptied whatever happens, and one real ZooKeeper for all."""
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,14 +7,6 @@ import pytest
 
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from tests.process.process_support import Place
-
-
-@pytest.fixture(scope="session", autouse=True)
-def usual_signals() -> None:
-    """Whoever runs the tests in the background, by nohup or a shell's &, ignores these signals,
-    and so would every process that the tests start."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ import httpx
 import psutil
 import pytest
 
-from tests.process.conftest import place, usual_signals
+from tests.process.conftest import place
 from tests.process.process_support import TOPOLOGIES, Place, Running, until
 from tests.prometheus.needs import missing
 
-__all__ = ["place", "usual_signals"]
+__all__ = ["place"]
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "it is here")
 
