@@ -95,11 +95,13 @@ class LocalDRPC:
             )
         self._now()
         tester.run_spouts()
+        requests.settle()
         while request_id not in requests.endings:
             tester.advance(STEP_SECS)
             self._now()
             requests.expire()
             tester.run_spouts()
+            requests.settle()
         return requests.endings.pop(request_id)
 
     def _now(self) -> None:

@@ -23,6 +23,19 @@ class FailedException(Exception):
     """
 
 
+FAILED_TEXT = "Request failed"
+"""Storm's text for the caller of a request that failed."""
+REASON_CHARACTERS_MAX = 1000
+"""Of a reason: a caller gets a line, and the log of the topology has the traceback."""
+
+
+def failure_text(component: str, error: BaseException) -> str:
+    """One line for the caller of a request that failed by an error in a component."""
+    line = str(error).split("\n", 1)[0]
+    kind = "" if isinstance(error, FailedException) else f"{type(error).__name__}: "
+    return f"{FAILED_TEXT}: {component}: {kind}{line}"[:REASON_CHARACTERS_MAX]
+
+
 class BasicOutputCollector:
     """Collector of `execute`; tuples are anchored to the input tuple.
 

@@ -1,16 +1,18 @@
 """CoordinatedBolt: wraps a bolt and notifies the bolt when a request is complete."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heron_api.bolt.bolt import Bolt
 from heron_api.class_loading import load_class
 from heron_api.method_shapes import refusal
-from heron_api.requests.basic_bolt import FailedException
+from heron_api.requests.basic_bolt import FailedException, failure_text
 from heron_api.requests.batch_bolt import BaseBatchBolt, BatchBoltExecutor
 from heron_api.requests.coordination import TrackedRequest, TupleRole, shape_of
 from heron_api.requests.expiring import ExpiringEntries
 from heron_api.requests.inner_bolt import InnerBolt
+from heron_api.requests.linear_bolts import FAILED_STREAM
 from heron_core.errors import ComponentError
 from heron_core.topology import DEFAULT_STREAM
 
@@ -92,9 +94,14 @@ class CoordinatedBolt(Bolt):
         except FailedException as error:
             self.log(f"a tuple of request {tup.values[0]!r} fails: {error}", "warn")
             self.fail_counted(tup)
-        except Exception:
+        except Exception as error:
+            self._tell(tup.values[0], error)
             self._note_failed(tup)  # the engine fails the tuple and reports the error
             raise
+
+    def _tell(self, request_id: Any, error: Exception) -> None:
+        why = failure_text(self._context.get_component_id(), error)
+        self.emit([request_id, why], FAILED_STREAM)
 
     def process_tick(self, tup: Any) -> None:
         """Remove expired requests, which have failed by the message timeout."""
@@ -144,7 +151,9 @@ class CoordinatedBolt(Bolt):
             self.ack(tup)
 
     def fail_counted(self, tup: Any) -> None:
-        """Fail the tuple and the tuple's request."""
+        """Fail the tuple and the tuple's request; in an `except` clause, for that reason."""
+        if isinstance(error := sys.exc_info()[1], Exception):
+            self._tell(tup.values[0], error)
         self._note_failed(tup)
         self.fail(tup)
 
@@ -184,8 +193,10 @@ class CoordinatedBolt(Bolt):
                 self._batches.finished_id(request_id)
         except FailedException as error:
             self.log(f"request {request_id!r} fails: {error}", "warn")
+            self._tell(request_id, error)
             track.failed = True
-        except Exception:
+        except Exception as error:
+            self._tell(request_id, error)
             # The engine fails the current tuple and reports the error.
             track.delayed = [each for each in track.delayed if each is not tup]
             self._drop(request_id, track)

@@ -5,6 +5,7 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any
 
 from heron_api.bolt.bolt import Bolt
+from heron_api.requests.basic_bolt import failure_text
 from heron_api.requests.expiring import ExpiringEntries
 from heron_api.requests.inner_bolt import InnerBolt
 from heron_api.stream import Stream
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 ARGS_STREAM = "default"
 RETURN_STREAM = "ret"
 ID_STREAM = "id"
+FAILED_STREAM = "__failed"
+"""Stream for the requests that a bolt fails, with the reason, to JoinResult and ReturnResults. The
+tuple is not anchored: the request fails in any case, and the reason follows on a way of its own."""
 ID_BITS = 63
 """Range of request ids: drawn at random, so that ids of several tasks differ."""
 RETURN_COMPONENT = "drpc.return.component"
@@ -46,18 +50,31 @@ class PrepareRequest(Bolt):
 class JoinResult(Bolt):
     """Joins a result and its return address into one tuple (Storm: JoinResult)."""
 
-    outputs = ["result", "return-info"]
+    outputs = [
+        Stream(fields=["result", "return-info"]),
+        Stream(fields=["why", "return-info"], name=FAILED_STREAM),
+    ]
     auto_fail = True
     acks_later = True
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Determine the roles of the inputs."""
         self._returns_from = str(config[RETURN_COMPONENT])
+        self._component = context.get_component_id()
         self._waiting: ExpiringEntries[Any] = ExpiringEntries(config, context)
+        self._failed: ExpiringEntries[str] = ExpiringEntries(config, context)
+        """Failed requests whose return address has not come, and why they failed."""
 
     def process(self, tup: Any) -> None:
         """Receive one of the two parts; the first part waits for the second."""
         request_id = tup.values[0]
+        if tup.stream == FAILED_STREAM:
+            self._note_failed(*tup.values)
+            self.ack(tup)
+            return
+        if (why := self._failed.get(request_id)) is not None:
+            self._fail(request_id, why, tup)
+            return
         other = self._waiting.get(request_id)
         if other is None or other.component == tup.component:
             self._waiting.add(request_id, tup)
@@ -66,12 +83,29 @@ class JoinResult(Bolt):
         is_return = tup.component == self._returns_from
         result, returned = (other, tup) if is_return else (tup, other)
         text = str(result.values[1])
-        self.emit([text, returned.values[1]], anchors=[result, returned])
+        try:
+            self.emit([text, returned.values[1]], anchors=[result, returned])
+        except Exception as error:  # the result is larger than a message
+            self.emit([failure_text(self._component, error), returned.values[1]], FAILED_STREAM)
+            raise
         self.ack(result)
         self.ack(returned)
 
+    def _note_failed(self, request_id: Any, why: str) -> None:
+        self._failed.add(request_id, why)
+        if (part := self._waiting.pop(request_id)) is not None:
+            self._fail(request_id, why, part)
+
+    def _fail(self, request_id: Any, why: str, part: Any) -> None:
+        """Fail a part of a failed request; the return address tells where the reason goes."""
+        if part.component == self._returns_from:
+            self._failed.pop(request_id)
+            self.emit([why, part.values[1]], FAILED_STREAM)
+        self.fail(part)
+
     def process_tick(self, tup: Any) -> None:
         """Remove requests that have failed by timeout."""
+        self._failed.expired()
         expired = list(self._waiting.expired())
         if expired:
             self.log(f"{len(expired)} requests had no result within the message timeout", "warn")

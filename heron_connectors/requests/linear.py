@@ -13,6 +13,7 @@ from heron_api.requests.coordinated_bolt import BOLT, COORDINATED_STREAM, SHAPE,
 from heron_api.requests.coordination import CoordinationShape, shape_to_json
 from heron_api.requests.linear_bolts import (
     ARGS_STREAM,
+    FAILED_STREAM,
     ID_STREAM,
     RETURN_COMPONENT,
     RETURN_STREAM,
@@ -29,6 +30,7 @@ from heron_core.topology import DEFAULT_STREAM
 
 SPOUT = "spout"
 PREPARE = "prepare-request"
+JOIN = "bolt{}"
 OF_LAST_BOLT = "the first is the request's id, the second the result"
 
 LinearBolt = type[Bolt] | type[BaseBatchBolt]
@@ -157,11 +159,17 @@ class LinearDRPCTopologyBuilder:
             GlobalStreamId(last, stream): Grouping.fields(id_field),
             GlobalStreamId(PREPARE, RETURN_STREAM): Grouping.fields("request"),
         }
+        for index in range(len(self._bolts)):
+            join_inputs[GlobalStreamId(f"bolt{index}", FAILED_STREAM)] = Grouping.fields("request")
         join = JoinResult.spec(
-            f"bolt{len(self._bolts)}", join_inputs, config={RETURN_COMPONENT: PREPARE}
+            JOIN.format(len(self._bolts)), join_inputs, config={RETURN_COMPONENT: PREPARE}
         )
         builder.add_spec(join)
-        builder.add_spec(ReturnResults.spec(f"bolt{len(self._bolts) + 1}", {join: Grouping.NONE}))
+        back_inputs = {
+            GlobalStreamId(JOIN.format(len(self._bolts)), stream): Grouping.NONE
+            for stream in (DEFAULT_STREAM, FAILED_STREAM)
+        }
+        builder.add_spec(ReturnResults.spec(f"bolt{len(self._bolts) + 1}", back_inputs))
         return builder
 
     def _coordinated(self, index: int, declarer: LinearDRPCInputDeclarer) -> HeronComponentSpec:
@@ -186,6 +194,7 @@ class LinearDRPCTopologyBuilder:
         outputs = [
             *checked_outputs(declarer.kind.__name__, getattr(declarer.kind, "outputs", ())),
             Stream(fields=["id", "count"], name=COORDINATED_STREAM, direct=True),
+            Stream(fields=["request", "why"], name=FAILED_STREAM),
         ]
         return HeronComponentSpec(
             f"bolt{index}",

@@ -30,8 +30,13 @@ class LocalRequests:
         self._take(self.table.result(request_id, text, self.now))
 
     def fail_request(self, request_id: str, why: str | None = None) -> None:
-        """There is no result."""
-        self._take(self.table.fail(request_id, why or "Request failed"))
+        """There is no result. Without a reason the call ends by `settle`."""
+        self._take(self.table.fail(request_id, why, self.now))
+
+    def settle(self) -> None:
+        """End the failed calls whose reason has not come: no message is under way."""
+        for ending in self.table.settle():
+            self._take(ending)
 
     def expire(self) -> None:
         """End the calls whose time is over."""

@@ -1,19 +1,23 @@
 """ReturnResults: the bolt that answers requests."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from heron_api.bolt.bolt import Bolt
+from heron_api.requests.linear_bolts import FAILED_STREAM
 from heron_connectors.requests.local import local_requests
-from heron_connectors.requests.returns import ReturnClients
+from heron_connectors.requests.returns import (
+    LOCAL_PREFIX,
+    Origin,
+    ReturnClients,
+    origin_of,
+)
 from heron_connectors.requests.table import TEXT_BYTES_MAX
 
 if TYPE_CHECKING:
     from heron_api.topology_context import TopologyContext
 
-LOCAL_PREFIX = "local-"
 BATCH_BYTES_MAX = 1 << 20
 """Maximum size of a message of results; a single result may be larger."""
 
@@ -52,11 +56,13 @@ class ReturnResults(Bolt):
         if info is None:
             self.ack(tup)
             return
-        origin = _origin_of(info)
+        origin = origin_of(info)
         if origin is None:
             self._settle([tup], f"return-info {info!r:.100} is not that of a DRPCSpout")
+        elif tup.stream == FAILED_STREAM:
+            self._tell(tup, origin, result)
         elif not isinstance(result, str):
-            self._settle([tup], f"the result is {result!r:.100}, and not a text")
+            self._refuse(tup, origin, f"the result is {result!r:.100}, and not a text")
         elif origin[1].startswith(LOCAL_PREFIX):
             self._settle([tup], _return_here(origin[0], origin[1], result))
         else:
@@ -66,7 +72,7 @@ class ReturnResults(Bolt):
         size = len(result.encode("utf-8", "replace"))
         if size > TEXT_BYTES_MAX:
             why = f"the result has {size} bytes, and {TEXT_BYTES_MAX} is the limit"
-            self._settle([tup], self._clients.fail(request_id, host, port, why) or why)
+            self._refuse(tup, (request_id, host, port), why)
             return
         if not self._waiting:
             self.delegate.call_soon(self.return_waiting)
@@ -75,6 +81,15 @@ class ReturnResults(Bolt):
         self._bytes += size
         if self._bytes > BATCH_BYTES_MAX:
             self.return_waiting()
+
+    def _tell(self, tup: Any, origin: Origin, why: str) -> None:
+        """The caller gets the reason of a failure; the tuples of the request have failed."""
+        self._settle([tup], self._clients.fail(*origin, why))
+
+    def _refuse(self, tup: Any, origin: Origin, why: str) -> None:
+        """The caller gets the reason, and the tuple fails."""
+        problem = self._clients.fail(*origin, why)
+        self._settle([tup], why if problem is None else f"{why}; the caller is not told: {problem}")
 
     def return_waiting(self) -> None:
         """Return the collected results, to each server in one call."""
@@ -94,17 +109,6 @@ class ReturnResults(Bolt):
         """Return remaining results and close the connections."""
         self.return_waiting()
         self._clients.close()
-
-
-def _origin_of(info: Any) -> tuple[str, str, int] | None:
-    """Id, host and port; None if invalid."""
-    try:
-        known = json.loads(info)
-        request_id, host, port = known["id"], known["host"], known["port"]
-    except (ValueError, TypeError, KeyError):
-        return None
-    is_known = isinstance(request_id, str) and isinstance(host, str) and type(port) is int
-    return (request_id, host, port) if is_known else None
 
 
 def _return_here(request_id: str, service_id: str, result: str) -> str | None:

@@ -1,5 +1,6 @@
 """Delivery of results and failures to the servers of the requests."""
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from heron_connectors.requests.client import (
     ServerAway,
     UnknownMethod,
 )
+from heron_connectors.requests.local import local_requests
 from heron_connectors.requests.settings import servers_of
 
 ATTEMPTS = 3
@@ -19,6 +21,22 @@ AWAY_SECS = 2.0
 """Pause after all attempts to a server failed, so that results for other servers are not
 delayed."""
 ANSWER_SECS = 5.0
+LOCAL_PREFIX = "local-"
+"""Of the "host" of a LocalDRPC."""
+
+Origin = tuple[str, str, int]
+"""Of a request: its id, host and port of its server."""
+
+
+def origin_of(info: Any) -> Origin | None:
+    """The origin in a return-info of DRPCSpout; None if invalid."""
+    try:
+        known = json.loads(info)
+        request_id, host, port = known["id"], known["host"], known["port"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    is_known = isinstance(request_id, str) and isinstance(host, str) and type(port) is int
+    return (request_id, host, port) if is_known else None
 
 
 class ReturnClients:
@@ -34,11 +52,17 @@ class ReturnClients:
         self._clock = clock
 
     def results(self, host: str, port: int, results: Sequence[tuple[str, str]]) -> str | None:
-        """Return results, by the ids of their requests; why they could not be, else None."""
+        """Return results, by the ids of their requests; the error, or None."""
         return self._attempt((host, port), lambda client: client.results(results))
 
     def fail(self, request_id: str, host: str, port: int, why: str | None) -> str | None:
-        """Report a failed request; returns the reason if the report fails, else None."""
+        """Report a failed request, also of a LocalDRPC; the error of the report, or None."""
+        if host.startswith(LOCAL_PREFIX):
+            service = local_requests(host)
+            if service is None:
+                return f"the LocalDRPC of request {request_id} is closed"
+            service.fail_request(request_id, why)
+            return None
         return self._attempt((host, port), lambda client: client.fail_request(request_id, why))
 
     def close(self) -> None:

@@ -85,9 +85,10 @@ class RequestService:
         """A topology has a result."""
         self._settle_one(self._table.result(request_id, text, self._loop.time()))
 
-    def fail(self, request_id: str, why: str) -> None:
+    def fail(self, request_id: str, why: str | None) -> None:
         """A topology has none."""
-        self._settle_one(self._table.fail(request_id, why))
+        self._settle_one(self._table.fail(request_id, why, self._loop.time()))
+        self._schedule()
 
     # --- the rest -------------------------------------------------------------------------------
 

@@ -5,19 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 from heron_api.component.component_spec import HeronComponentSpec
 from heron_api.errors import WrongArgumentError
+from heron_api.requests.basic_bolt import failure_text
 from heron_api.spout.spout import Spout
 from heron_api.stream import Outputs
 from heron_connectors.requests.fetching import FetchingThread
 from heron_connectors.requests.local import LocalRequests, local_requests, return_info
-from heron_connectors.requests.returns import ReturnClients
+from heron_connectors.requests.returns import Origin, ReturnClients
 from heron_connectors.requests.settings import FUNCTION, LOCAL, servers_of
 from heron_core.errors import ComponentError
 
 if TYPE_CHECKING:
     from heron_api.topology_context import TopologyContext
 
-RequestId = tuple[str, str, int]
-"""Of a request, and host and port of the server that has it."""
 NOT_STARTED = "the topology ended before it processed the request"
 
 
@@ -73,6 +72,7 @@ class DRPCSpout(Spout):
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Learn the servers; requests are fetched from the first activation on."""
+        self._component = context.get_component_id()
         self._function = str(config[FUNCTION])
         self._local: LocalRequests | None = None
         self._fetching: list[FetchingThread] = []
@@ -122,14 +122,21 @@ class DRPCSpout(Spout):
 
     def _emit(self, request: Any, host: str, port: int) -> None:
         info = return_info(request.id, host, port)
-        self.emit([request.arguments, info], tup_id=(request.id, host, port))
+        try:
+            self.emit([request.arguments, info], tup_id=(request.id, host, port))
+        except Exception as error:  # the arguments are larger than a message
+            self._tell((request.id, host, port), failure_text(self._component, error))
+            raise
 
-    def fail(self, tup_id: RequestId) -> None:
-        """The caller gets an error."""
+    def fail(self, tup_id: Origin) -> None:
+        """The caller gets an error, with a reason reported by a bolt."""
+        self._tell(tup_id, None)
+
+    def _tell(self, tup_id: Origin, why: str | None) -> None:
         request_id, host, port = tup_id
         if self._local is not None:
-            self._local.fail_request(request_id)
-        elif (problem := self._clients.fail(request_id, host, port, None)) is not None:
+            self._local.fail_request(request_id, why)
+        elif (problem := self._clients.fail(request_id, host, port, why)) is not None:
             self.delegate.record_error(
                 ("the failure of a request cannot be reported to its server"), problem
             )

@@ -15,6 +15,7 @@ from collections import OrderedDict, deque
 
 from msgspec import Struct
 
+from heron_api.requests.basic_bolt import FAILED_TEXT
 from heron_core.transitions import MachineState, Transitions
 
 CALLS_MAX = 4096
@@ -30,6 +31,9 @@ FUNCTIONS_MAX = 1000
 functions."""
 REQUEST_SECS = 600.0
 """Storm's `drpc.request.timeout.secs`."""
+REASON_SECS = 1.0
+"""How long a failure without a reason waits for the reason: the spout learns that a tuple has
+failed, and a bolt, on another way, why. A message of a busy topology takes less."""
 UNSERVED_SECS = 30.0
 """A topology that is started again asks within some seconds."""
 TEXT_BYTES_MAX = 16 * 1024 * 1024
@@ -44,6 +48,7 @@ class CallState(MachineState):
 
     WAITING = "waiting to be fetched"
     FETCHED = "fetched, its result is expected"
+    UNEXPLAINED = "failed, its reason is expected"
     ANSWERED = "answered"
     FAILED = "failed by the topology"
     TOO_LARGE = "its result is too large"
@@ -71,8 +76,14 @@ CALL = Transitions(
             CallState.WAITING: "the connection that fetched it ended before it was sent",
             CallState.ANSWERED: "a result for its id",
             CallState.FAILED: "an error for its id",
+            CallState.UNEXPLAINED: "an error for its id, without a reason",
             CallState.TOO_LARGE: "a result for its id, above the limit",
             **_EITHER,
+        },
+        CallState.UNEXPLAINED: {
+            CallState.FAILED: "its reason, or none in time",
+            CallState.ABANDONED: _EITHER[CallState.ABANDONED],
+            CallState.STOPPED: _EITHER[CallState.STOPPED],
         },
     },
 )
@@ -270,10 +281,19 @@ class RequestTable:
         self.counts.answer_secs += now - call.began
         return self._end(call, CallState.ANSWERED, text)
 
-    def fail(self, request_id: str, why: str) -> Ending | None:
-        """Accept a failure; None for an unknown or ended call."""
-        call = self._fetched(request_id)
-        return None if call is None else self._end(call, CallState.FAILED, why)
+    def fail(self, request_id: str, why: str | None, now: float) -> Ending | None:
+        """Accept a failure. Without a reason the call ends `REASON_SECS` later, or by a failure
+        with a reason until then; None also for an unknown or ended call."""
+        call = self._fetched(request_id, is_failure=True)
+        if call is None:
+            return None
+        if why is not None:
+            return self._end(call, CallState.FAILED, why)
+        if call.state is CallState.FETCHED:
+            call.follow(CallState.UNEXPLAINED)
+            call.deadline = now + REASON_SECS
+            heapq.heappush(self._deadlines, (call.deadline, call.id))
+        return None
 
     # --- time -----------------------------------------------------------------------------------
 
@@ -290,13 +310,23 @@ class RequestTable:
             call = self._calls.get(request_id)
             if call is None:
                 continue
-            if now >= call.deadline:
+            if now >= call.deadline and call.state is CallState.UNEXPLAINED:
+                endings.append(self._end(call, CallState.FAILED, FAILED_TEXT))
+            elif now >= call.deadline:
                 endings.append(self._end(call, CallState.TIMED_OUT, "Timed Out"))
             elif call.state is CallState.WAITING and not self._is_asked_since(call):
                 endings.append(self._end(call, CallState.UNSERVED, self._unserved_text(call)))
             else:
                 heapq.heappush(self._deadlines, (call.deadline, request_id))
         return endings
+
+    def settle(self) -> list[Ending]:
+        """End the failed calls that wait for their reason: it will not come."""
+        return [
+            self._end(call, CallState.FAILED, FAILED_TEXT)
+            for call in list(self._calls.values())
+            if call.state is CallState.UNEXPLAINED
+        ]
 
     def _unserved_text(self, call: _Call) -> str:
         return (
@@ -353,15 +383,18 @@ class RequestTable:
         assert all(self._queues.values()), "an empty queue is dropped"
         assert self._calls.keys() <= {request_id for _, request_id in self._deadlines}
 
-    def _fetched(self, request_id: str) -> _Call | None:
+    def _fetched(self, request_id: str, is_failure: bool = False) -> _Call | None:
         call = self._calls.get(request_id)
-        if call is not None and call.state is CallState.FETCHED:
+        if call is not None and (
+            call.state is CallState.FETCHED or (is_failure and call.state is CallState.UNEXPLAINED)
+        ):
             return call
         life, _, number = request_id.rpartition("-")
         is_ours = (
             life == self._life and number.isdecimal() and len(number) <= len(str(self._issued))
         )
-        if is_ours and call is None and 0 < int(number) <= self._issued:
+        is_over = call is None or call.state is CallState.UNEXPLAINED
+        if is_ours and is_over and 0 < int(number) <= self._issued:
             self.counts.results_late += 1
         else:
             self.counts.results_unknown += 1

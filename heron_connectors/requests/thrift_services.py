@@ -96,7 +96,7 @@ class TopologyService:
 
     def _fail_request(self, given: Given) -> None:
         error = given.get("e")
-        self._service.fail(given["id"], "Request failed" if error is None else error.msg)
+        self._service.fail(given["id"], None if error is None else error.msg)
 
 
 def _as_struct(request: Request) -> DRPCRequest:

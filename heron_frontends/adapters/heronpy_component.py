@@ -24,6 +24,7 @@ from heron_core.native import anchored_emit
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
 from heron_frontends.adapters.awaiting import ShapedBolt, coroutines_of, run_returned
 from heron_frontends.adapters.batch_values import Misfit
+from heron_frontends.adapters.request_failures import RequestFailures, request_failures
 from heron_frontends.adapters.spout_steps import ShapedSpout
 
 Method = Callable[..., Any]
@@ -177,9 +178,23 @@ class HeronpyBolt(ShapedBolt, HeronpyComponent, BoltDefaults):
     is_spout = False
     bound = ("emit", "emit_batch", "ack", "fail")
 
+    _failures: RequestFailures | None = None
+    """Of a bolt that processes requests."""
+
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.find_shape()
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """The user's own."""
+        super().initialize(config, context)
+        self._failures = request_failures(self._name, self._inputs, config, context)
+
+    def close(self) -> None:
+        """The user's own."""
+        super().close()
+        if self._failures is not None:
+            self._failures.close()
 
     @property
     def takes_batches(self) -> bool:  # type: ignore[override]
@@ -231,6 +246,8 @@ class HeronpyBolt(ShapedBolt, HeronpyComponent, BoltDefaults):
         auto_ack = bool(getattr(user, "auto_ack", False))
         auto_anchor = bool(getattr(user, "auto_anchor", False))
         process = self._keyed_process()
+        if self._failures is not None:
+            process = self._failures.around(user, process)
         if self.process_yields and not auto_ack and not self.acks_later:
             process = _acked_at_end(user, process)
         if auto_ack or auto_anchor:

@@ -10,10 +10,13 @@ import json
 from collections import deque
 from typing import Any
 
+from heron_api.requests.basic_bolt import FAILED_TEXT, failure_text
 from heron_connectors.requests.fetching import FetchingThread
 from heron_connectors.requests.local import LocalRequests, local_requests
 from heron_connectors.requests.returns import ReturnClients
 from heron_connectors.requests.settings import servers_of
+from heron_connectors.requests.table import TEXT_BYTES_MAX
+from heron_core import config as keys
 from heron_core.errors import ComponentError
 from heronpy_compat.trident.errors import FailedException
 from heronpy_compat.trident.execution.attempt import TransactionAttempt
@@ -24,7 +27,8 @@ from heronpy_compat.trident.tuples import TridentTuple
 ARGUMENTS, RETURN_INFO = "args", "return-info"
 REQUESTS_MAX = 64
 """Under way at a time: each is a batch, whose metadata is stored."""
-FAILED = "Request failed"
+METADATA_BYTES = 1024
+"""Of a message beside the arguments: the attempt, the id of the request, and its server."""
 _NOTHING: list[Any] = []
 """The metadata of a batch whose request has failed."""
 
@@ -42,17 +46,25 @@ class RequestSpout(ITridentSpout):
 
     def get_coordinator(self, stream_id: str, conf: dict[str, Any], context: Any) -> Any:
         """See ITridentSpout."""
+        most = keys.value_of(keys.with_defaults(conf), keys.MESSAGE_BYTES_MAX)
+        source: _LocalSource | _ServerSource
         if self._service_id is not None:
-            return RequestCoordinator(_LocalSource(self._function, self._service_id))
-        return RequestCoordinator(_ServerSource(self._function, conf, context))
+            source = _LocalSource(self._function, self._service_id)
+        else:
+            source = _ServerSource(self._function, conf, context)
+        return RequestCoordinator(source, most)
 
     def get_emitter(self, stream_id: str, conf: dict[str, Any], context: Any) -> Any:
         """See ITridentSpout."""
-        return RequestEmitter()
+        return RequestEmitter(ReturnClients(conf, context.get_component_id()))
 
 
 class RequestEmitter(Emitter):
     """Emits the request of a batch."""
+
+    def __init__(self, clients: ReturnClients) -> None:
+        """`clients`: for the reason why a request cannot be emitted."""
+        self._clients = clients
 
     def emit_batch(
         self, attempt: TransactionAttempt, metadata: Any, collector: TridentCollector
@@ -60,7 +72,13 @@ class RequestEmitter(Emitter):
         """See Emitter."""
         if metadata:
             arguments, *origin = metadata
-            collector.emit([arguments, origin])
+            try:
+                collector.emit([arguments, origin])
+            except Exception as error:  # the arguments are larger than a message
+                request_id, host, port = origin
+                why = failure_text("the spout of the requests", error)
+                self._clients.fail(request_id, host, port, why)
+                raise
 
 
 class _ServerSource:
@@ -89,9 +107,9 @@ class _ServerSource:
             raise FailedException(f"no requests come from a server: {self._problems.popleft()}")
         return None
 
-    def fail(self, request_id: str, host: str, port: int) -> None:
+    def fail(self, request_id: str, host: str, port: int, why: str | None) -> None:
         """The caller gets an error."""
-        problem = self._clients.fail(request_id, host, port, None)
+        problem = self._clients.fail(request_id, host, port, why)
         if problem is not None:
             raise FailedException(
                 f"the failure of a request cannot be reported to its server: {problem}"
@@ -118,8 +136,8 @@ class _LocalSource:
             return None
         return [request.arguments, request.id, self._requests.id, 0]
 
-    def fail(self, request_id: str, host: str, port: int) -> None:
-        self._requests.fail_request(request_id)
+    def fail(self, request_id: str, host: str, port: int, why: str | None) -> None:
+        self._requests.fail_request(request_id, why)
 
     def close(self) -> None:
         return None
@@ -142,8 +160,10 @@ def _nothing() -> None:
 class RequestCoordinator(BatchCoordinator):
     """Gives each batch a request."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, message_bytes_max: int) -> None:
+        """`message_bytes_max`: of the tuple that tells a batch's request to the emitters."""
         self._source = source
+        self._message_bytes_max = message_bytes_max
         self._fetched: deque[list[Any]] = deque()
         self._given: dict[int, list[Any]] = {}
 
@@ -152,9 +172,22 @@ class RequestCoordinator(BatchCoordinator):
         if txid in self._given or self._fetched:
             return True
         request = self._source.next_request()
-        if request is not None:
+        if request is not None and not self._refuses(request):
             self._fetched.append(request)
         return bool(self._fetched)
+
+    def _refuses(self, request: list[Any]) -> bool:
+        """Fail a request that is larger than a message: its batch would never begin."""
+        arguments, *origin = request
+        size = len(arguments.encode("utf-8", "surrogatepass")) + METADATA_BYTES
+        if size <= self._message_bytes_max:
+            return False
+        why = (
+            f"{FAILED_TEXT}: a batch with its arguments has {size} bytes, over the limit of"
+            f" {self._message_bytes_max} (topology.message.bytes.max)"
+        )
+        self._source.fail(*origin, why)
+        raise FailedException(why)
 
     def initialize_transaction(self, txid: int, previous: Any, current: Any) -> Any:
         """See BatchCoordinator; a replay keeps its request."""
@@ -167,7 +200,7 @@ class RequestCoordinator(BatchCoordinator):
         request = self._given.get(txid)
         if request:
             self._given[txid] = _NOTHING
-            self._source.fail(*request[1:])
+            self._source.fail(*request[1:], None)
 
     def success(self, txid: int) -> None:
         """See BatchCoordinator."""
@@ -206,6 +239,11 @@ class ReturnResultsReducer(MultiReducer):
             return
         request_id, host, port = origin
         text = json.dumps(rows, default=str)
+        size = len(text)  # of ASCII
+        if size > TEXT_BYTES_MAX:
+            why = f"the result has {size} bytes, and {TEXT_BYTES_MAX} is the limit"
+            self._clients.fail(request_id, host, port, why)
+            raise FailedException(why)
         service = local_requests(host)
         if service is not None:
             service.result(request_id, text)

@@ -124,11 +124,22 @@ def test_a_server_that_ends_and_comes_again_is_found_again(place: Place) -> None
     place.nothing_is_left()
 
 
-def test_what_user_code_raises_fails_its_request_alone(
+def test_what_user_code_raises_fails_its_request_alone_and_says_why(
     place: Place, server: ServerInThread
 ) -> None:
     run = started(place, server, FILE)
-    answers = in_parallel(server, "slow", ["0", "raise", "0", "fail", "0", "loses"])
-    assert answers == ["0", "Request failed", "0", "Request failed", "0", "Request failed"]
+    texts = ["0", "raise", "0", "fail", "0", "loses", "large"]
+    *answers, large = in_parallel(server, "slow", texts)
+    raised, failed = "slow: ValueError: told to raise", "slow: told to fail"
+    reasons = [f"Request failed: {raised}", f"Request failed: {failed}", "Request failed"]
+    assert answers == ["0", reasons[0], "0", reasons[1], "0", reasons[2]]
+    over = "is over the limit of 10485760 (topology.message.bytes.max)"
+    assert over in large
+    status, body = server.http("POST", "/drpc/slow", b"large")
+    assert status == 400
+    assert over in body
+    status, body = server.http("POST", "/drpc/slow", b"x" * (11 << 20))
+    assert status == 400
+    assert over in body
     run.end()
     place.nothing_is_left()

@@ -1,4 +1,4 @@
-"""A function that takes the time it is told, raises, fails or loses its tuple."""
+"""A function that takes the time it is told, raises, fails, loses its tuple, or answers 12 MiB."""
 
 import time
 
@@ -16,6 +16,10 @@ class Slow(BaseBasicBolt):
                 raise ValueError("told to raise")
             case "fail":
                 raise FailedException("told to fail")
+            case "large":
+                text = "x" * (12 << 20)
+                collector.emit([text, info])
+                return
             case "loses":
                 collector.emit(["x", '{"id": "nobody", "host": "127.0.0.1", "port": 1}'])
                 return

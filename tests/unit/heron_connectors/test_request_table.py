@@ -34,8 +34,23 @@ def test_a_call_is_fetched_and_answered(table: RequestTable) -> None:
     assert table.result(one.id, "A", 1.0) == Ending(first, CallState.ANSWERED, "A")
     (two,) = table.fetch("f", 9, 1.0)
     assert two.id == second
-    assert table.fail(two.id, "why") == Ending(second, CallState.FAILED, "why")
+    assert table.fail(two.id, "why", 1.0) == Ending(second, CallState.FAILED, "why")
     assert (table.counts.answered, table.counts.failed, table.pending) == (1, 1, 0)
+    table.validate()
+
+
+def test_a_failure_waits_a_moment_for_its_reason(table: RequestTable) -> None:
+    """The spout and the bolt report it on two ways; either may be first."""
+    told, untold = table.call("f", "a", 0.0), table.call("f", "b", 0.0)
+    table.fetch("f", 2, 0.0)
+    assert table.fail(told, None, 1.0) is table.fail(untold, None, 1.0) is None
+    assert table.result(told, "A", 1.1) is None
+    assert table.fail(told, None, 1.2) is None, "reported again"
+    assert table.fail(told, "why", 1.5) == Ending(told, CallState.FAILED, "why")
+    assert table.expire(1.9) == []
+    assert table.expire(2.0) == [Ending(untold, CallState.FAILED, "Request failed")]
+    assert (table.counts.failed, table.counts.results_late, table.pending) == (2, 1, 0)
+    assert table.fail(told, None, 2.0) is None
     table.validate()
 
 
@@ -182,10 +197,15 @@ def test_deadlines_of_calls_that_have_ended_are_removed(
 def test_each_arrow_of_the_drawing_is_taken(table: RequestTable) -> None:
     with transitions_seen() as seen:
         one, two, three = (table.call("f", "a", 0.0) for _ in range(3))
+        explained, alone = table.call("g", "a", 0.0), table.call("g", "a", 0.0)
+        for request in table.fetch("g", 2, 0.0):
+            table.fail(request.id, None, 0.5)
+        table.fail(explained, "why", 0.6)
+        table.abandon(alone)
         table.put_back(table.fetch("f", 3, 0.0))
         table.fetch("f", 3, 0.0)
         table.result(one, "A", 0.0)
-        table.fail(two, "why")
+        table.fail(two, "why", 1.0)
         table.result(three, "A" * 9, 0.0)
         for _ in range(2):
             table.call("f", "a", 0.0)
@@ -200,6 +220,9 @@ def test_each_arrow_of_the_drawing_is_taken(table: RequestTable) -> None:
         table.call("f", "a", 12.0)
         table.call("g", "a", 12.0)
         table.fetch("g", 1, 12.0)
+        unexplained = table.call("h", "a", 12.0)
+        table.fetch("h", 1, 12.0)
+        table.fail(unexplained, None, 12.0)
         table.stop()
     assert seen == arrows(CALL)
 
@@ -243,7 +266,7 @@ class TableMachine(RuleBasedStateMachine):
         if works:
             self.end(self.table.result(request_id, text, self.now))
         else:
-            self.end(self.table.fail(request_id, text))
+            self.end(self.table.fail(request_id, text or None, self.now))
 
     @precondition(lambda self: self.open)
     @rule(data=st.data())

@@ -18,6 +18,7 @@ from heronpy_compat.trident import (
     Sum,
     TridentError,
     TridentTopology,
+    requests,
 )
 from tests.unit.heron_connectors.request_server_support import HOST, serving
 from tests.unit.heronpy_compat.trident.trident_support import AT_ONCE, FailBatches, Split
@@ -71,6 +72,24 @@ def test_a_request_that_fails_is_an_error_of_its_caller_and_of_no_other() -> Non
             with pytest.raises(DRPCExecutionException):
                 drpc.execute("words", "cat")
             assert drpc.execute("words", "cat") == "[[3]]"
+
+
+def test_a_caller_learns_that_arguments_or_rows_are_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(requests, "TEXT_BYTES_MAX", 4)
+    limit = {"topology.message.bytes.max": 2000}
+    with LocalDRPC() as drpc:
+        builder = with_requests(drpc).build("Words", AT_ONCE)
+        with TopologyTester(builder, drpc=drpc, config=limit) as tester:
+            tester.run_spouts()
+            with pytest.raises(DRPCExecutionException, match="the result has 5 bytes, and 4 is"):
+                drpc.execute("words", "cat")
+            monkeypatch.undo()
+            with pytest.raises(DRPCExecutionException, match=r"3424 .* 2000 \(topology\.message"):
+                drpc.execute("words", "cat " * 600)
+            assert len(tester.errors("mastercoord-bg1")) == 1
+            assert drpc.execute("words", "dog") == "[[2]]"
 
 
 def test_a_server_gets_the_rows_of_the_last_stream() -> None:
