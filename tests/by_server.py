@@ -1,14 +1,14 @@
-"""How pytest-xdist divides the tests: those of a file, or of all files that share a server, run in
-one process, and the longest begin.
+"""How pytest-xdist divides the tests: the tests of a file, or of all files with a shared server,
+run in one process, and the longest begin.
 
-A process runs the last test of a file only when it knows the next one, whose fixtures may be the
-same. So it gets its next file then, and not earlier: what waits behind a test of a minute could be
-done by another process meanwhile.
+A process runs the last test of a file only when it knows the next one, often with equal fixtures.
+So a process gets its next file then, and not earlier: a test behind one of a minute could run in
+another process meanwhile.
 
-Tests of two kinds run beside each other: those that wait half of their time for processes of their
-own, and those that calculate. If all processes of the tests had the first kind, the cores would
-have pauses; if all had the second, they would share the cores. So one process of the tests
-calculates, as long as there is something to calculate.
+Tests of two kinds run beside each other: tests with half of their time in waits for processes, and
+calculations. If all processes of the tests had the first kind, the cores would have pauses; if all
+had the second, the processes would share the cores. So one process of the tests calculates, until
+all calculations are done.
 """
 
 import re
@@ -24,8 +24,8 @@ SERVERS = {
     "tests/process": ("running_zookeeper",),
     "tests/cluster": ("west", "kafka", "standalone_cluster"),
 }
-"""Folder -> fixtures that take seconds to make, and are shared by a process's tests. What a file
-asks for is read from it: `NAME: `, as all parameters have a type."""
+"""Folder -> fixtures with seconds of preparation, shared by a process's tests. The requests of a
+file are found by `NAME: `, as all parameters have a type."""
 SHORT = {"tests/process": "runtime_cache"}
 """Folder -> a fixture that takes a second to make, for all tests of a file. Where a file has none,
 and a test asks for no server, the test is a unit: so a file of a minute does not end behind all
@@ -35,21 +35,21 @@ FIRST = (
     "tests/conformance/test_back_ends.py",
     "tests/process/test_recovery.py",
 )
-"""Files that begin, one for each process of `make test` that waits: the first one leaves the
-classes of its JVM for Spark's JVMs of all later tests, and the others need none meanwhile."""
+"""Files that begin, one for each process of `make test` that waits: the first file leaves the
+classes of its JVM for Spark's JVMs of all later tests, and the rest do not need a JVM meanwhile."""
 WAITING = ("spark", "conformance", "connectors", "store", "process", "chaos", "cluster", "jvm",
            "kubernetes", "drill")  # fmt: skip
 """Folders below tests whose tests wait for processes and servers, those with the longest units
 first."""
 LONG = ("sim", "native")
-"""Of the other folders, those with the longest tests; all others come behind them."""
+"""Further folders: the ones with the longest tests; all remaining folders come behind them."""
 LONGEST = tuple(f"test_{each}.py" for each in (
     "connectors_conform", "store_conformance", "aurora", "exact_counts", "live_queries", "tutorial",
     "trident", "nimbus", "many_instances", "cluster", "attempt",
 ))  # fmt: skip
 """Files that begin their folders."""
 UNSTARTED_MAX = 1
-"""So many of its tests a process still has when it gets more."""
+"""A process gets more tests when its queue is this short."""
 
 
 def rank(file: Path) -> tuple[int, bool]:
@@ -65,7 +65,7 @@ def rank(file: Path) -> tuple[int, bool]:
 
 @cache
 def unit_of(test: str) -> str:
-    """The name of what one process runs, of a test's id or a file below the repository."""
+    """Name of the unit with a test's id or with a file below the repository."""
     file, _, name = test.partition("::")
     folder = file.rpartition("/")[0]
     for server in SERVERS.get(folder, ()):
@@ -76,7 +76,7 @@ def unit_of(test: str) -> str:
 
 
 def _asks(file: str, name: str) -> str:
-    """Where a file, or one of its tests, says what it asks for."""
+    """Search for requests of a file, or of one of its tests."""
     if not name:
         return _text(file)
     found = re.search(
@@ -106,7 +106,7 @@ class ByServer(LoadScopeScheduling):  # type: ignore[misc]
         return unit_of(nodeid)
 
     def _assign_work_unit(self, node: Any) -> None:
-        """The first unit of the kind of which there is not enough."""
+        """The first unit of the kind with too few units under way."""
         others = (work for each, work in self.assigned_work.items() if each is not node)
         newest = [next(reversed(work), "") for work in others]
         kind = sum(map(waits, newest)) < self.numnodes - 1
@@ -115,8 +115,8 @@ class ByServer(LoadScopeScheduling):  # type: ignore[misc]
         super()._assign_work_unit(node)
 
     def remove_node(self, node: Any) -> str | None:
-        """The test in which a process died is done, and another process has the others: a test
-        that hangs would else end one process after the other."""
+        """The test in which a process died counts as done, and another process gets the rest:
+        otherwise a hanging test would end one process after another."""
         units = self.assigned_work[node].values()
         unfinished = [(unit, test) for unit in units for test, done in unit.items() if not done]
         for unit, test in unfinished[:1]:
@@ -125,6 +125,6 @@ class ByServer(LoadScopeScheduling):  # type: ignore[misc]
         return unfinished[0][1] if unfinished else None
 
     def _reschedule(self, node: Any) -> None:
-        """Work for a process that has next to none left."""
+        """Work for a process with a nearly empty queue."""
         if self._pending_of(self.assigned_work[node]) <= UNSTARTED_MAX or not self.workqueue:
             super()._reschedule(node)

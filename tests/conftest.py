@@ -13,12 +13,12 @@ from hypothesis import settings
 from tests import hung, where_time_goes
 from tests.by_server import ByServer, rank
 
-# Spark's JVMs start in half the time once one has kept its classes; those of tests keep them here.
+# Spark's JVMs start in half the time from an archive of classes, kept here for tests.
 CACHE = Path(__file__).parents[1] / ".cache"
 os.environ["XDG_CACHE_HOME"] = str(CACHE)
 
-# The machine may be busy: how long an example takes says nothing about the code.
-# Whoever works on the code tries other examples each time; a build server tries the same ones.
+# The machine may be busy: the duration of an example does not measure the code. Developers get new
+# examples each time, a build server fixed ones.
 settings.register_profile("patient", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("patient")
 
@@ -28,23 +28,23 @@ SPARK_SECS = 600
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A test that hangs fails; a long run says where its time went."""
+    """A hanging test fails; a long run reports its time."""
     config.pluginmanager.register(hung)
     config.pluginmanager.register(where_time_goes)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def usual_signals() -> None:
-    """A shell's & and nohup start the tests with these signals ignored, and each process that the
-    tests start would ignore them as well."""
+    """A shell's & and nohup start the tests with these signals ignored, and each child process
+    would ignore the signals as well."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that take longest begin, in random order among themselves. What reads the results of
-    the other tests of its file comes behind these: it would run them all itself."""
+    """The longest tests begin, in random order among themselves. A test that reads the results of
+    further tests of its file comes last: otherwise the test would run all of them itself."""
     for item in items:
         if item.path.parent == SPARK and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_SECS))
@@ -53,16 +53,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """What is imported and collected by now stays to the end, so the garbage collector leaves it
-    alone: to look through it takes some tenths of a second each time, and tests of connectors ask
-    for that at each kill."""
+    """Modules imported and collected by now stay to the end, without visits of the garbage
+    collector: each visit takes some tenths of a second each time, and tests of connectors collect
+    at each kill."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, object]:
-    """A failed test with a `place` shows what its processes said: it may not fail again."""
+    """A failed test with a `place` shows the output of its processes: a failure may be rare."""
     report = yield
     place = getattr(item, "funcargs", {}).get("place")
     if report.failed and place is not None and hasattr(place, "told"):

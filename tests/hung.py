@@ -1,8 +1,8 @@
-"""A pytest plugin: the process of a test that no exception ends prints where it stands, and ends.
+"""A pytest plugin: the process of a test that no exception ends prints its stacks, and ends.
 
-pytest-timeout raises an exception in the test. Compiled code that goes round does not see it, a
-task of asyncio keeps it for itself, and a clean-up behind it may wait for ever. Then this comes:
-with several processes the test fails by its name, and a new process runs the other tests.
+pytest-timeout raises an exception in the test. Compiled code in a loop does not see the exception,
+a task of asyncio keeps it, and a clean-up behind it may wait for ever. Then the plugin acts: with
+several processes the test fails by its name, and a new process runs the remaining tests.
 """
 
 import faulthandler
@@ -12,8 +12,8 @@ from collections.abc import Generator
 import pytest
 
 GRACE_SECS = 60.0
-"""From the time-out of a test to the end of its process: what a clean-up may take. It has as long
-again once it begins."""
+"""From the time-out of a test to the end of its process: the time of a clean-up, granted again once
+started."""
 STANDARD_ERROR = 2
 _output = pytest.StashKey[int]()
 

@@ -1,12 +1,12 @@
-"""Ends what tests have started, when they do not end it: SIGTERM, kill -9 or a time-out took them.
+"""Ends processes of tests after the tests' own death by SIGTERM, kill -9 or a time-out.
 
 A process of its own waits for the death of the tests, and then kills
 
-    the sessions that it was told of,
-    processes whose command line has one of the words that it was told of, such as a folder's path,
-    and, if such a process leads a session, its session,
+    the named sessions,
+    processes whose command line has a word of its orders, such as a folder's path,
+    and their sessions,
 
-and removes the folders that it was told of.
+and removes the named folders.
 """
 
 import atexit
@@ -24,32 +24,32 @@ from typing import Any
 import psutil
 
 POLL_SECS = 1.0
-"""Between two looks whether the tests live: a process that they forked may hold their pipe."""
+"""Poll interval for the tests' life: a forked process may hold their pipe."""
 ORDERS_BYTES = 1 << 16
 ROUNDS = 20
-"""Of killing: what dies may have started something meanwhile."""
+"""Rounds of kills: a dying process may have children."""
 GONE_SECS = 1.0
 PRESENT, GONE = "present", "gone"
 
 
 class Leftovers:
-    """Tells the process that waits what there is."""
+    """Tells the waiting process about processes and folders."""
 
     def __init__(self) -> None:
         self._waiting = subprocess.Popen(
             [sys.executable, __file__, str(os.getpid())],
             stdin=subprocess.PIPE,
             text=True,
-            # A signal for all of the tests' processes is not for this one.
+            # A signal for all of the tests' processes is not for this process.
             start_new_session=True,
         )
 
     def add(self, *, word: str = "", session: int = 0, folder: str = "") -> None:
-        """Something is there from now on."""
+        """Register a process or a folder."""
         self._tell(PRESENT, word, session, folder)
 
     def discard(self, *, word: str = "", session: int = 0, folder: str = "") -> None:
-        """The tests have ended it."""
+        """The tests have ended the process."""
         self._tell(GONE, word, session, folder)
 
     def _tell(self, *order: Any) -> None:
@@ -57,20 +57,19 @@ class Leftovers:
         print(json.dumps(order), file=self._waiting.stdin, flush=True)
 
     def close(self) -> None:
-        """End the process that waits, which ends what is left first."""
+        """End the waiting process, after the processes left."""
         self._waiting.communicate()
 
 
 @cache
 def leftovers() -> Leftovers:
-    """Those of this process."""
     made = Leftovers()
     atexit.register(made.close)
     return made
 
 
 class Known:
-    """What the process that waits was told."""
+    """Orders to the waiting process."""
 
     def __init__(self) -> None:
         self.words: set[str] = set()
@@ -78,7 +77,6 @@ class Known:
         self.folders: set[str] = set()
 
     def take(self, line: bytes) -> None:
-        """One order."""
         what, *named = json.loads(line)
         every: tuple[set[Any], ...] = (self.words, self.sessions, self.folders)
         for found, each in zip(every, named, strict=True):
@@ -86,7 +84,7 @@ class Known:
                 (found.add if what == PRESENT else found.discard)(each)
 
     def end_all(self) -> None:
-        """Kill what is left, and remove folders."""
+        """Kill the processes left, and remove folders."""
         for _ in range(ROUNDS):
             found = list(left(self.words, self.sessions))
             if not found:
@@ -100,7 +98,7 @@ class Known:
 
 
 def left(words: Collection[str], sessions: Collection[int]) -> Iterator[psutil.Process]:
-    """The processes that these belong to, but for this one."""
+    """The processes of these sessions and words, except this process."""
     every = {each.pid: each for each in psutil.process_iter() if _lives(each)}
     every.pop(os.getpid(), None)
     named = {pid for pid, each in every.items() if any(word in _line(each) for word in words)}

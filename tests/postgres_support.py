@@ -1,5 +1,5 @@
 """A Postgres for tests: a new cluster in a folder of its own, on a Unix socket, as a user without
-rights, gone with the process that started it."""
+rights, removed at the end of the process."""
 
 import atexit
 import os
@@ -33,7 +33,7 @@ _SETTINGS = {
 
 
 def binaries() -> Path | None:
-    """The folder of the newest server that is installed; None if there is none."""
+    """The folder of the newest installed server, or None."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda each: each.parts[4])
     on_path = shutil.which("initdb")
     found += [Path(on_path).resolve()] if on_path else []
@@ -42,7 +42,7 @@ def binaries() -> Path | None:
 
 WHERE_POSTGRES_IS = [
     pytest.mark.skipif(binaries() is None, reason=MISSING),
-    # What is killed closes nothing.
+    # Killed connections are not closed.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
@@ -50,7 +50,7 @@ WHERE_POSTGRES_IS = [
 
 
 class Server:
-    """One that runs."""
+    """A running server."""
 
     def __init__(self, programs: Path) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
@@ -75,16 +75,16 @@ class Server:
 
     @property
     def arguments(self) -> dict[str, str]:
-        """Those of `psycopg.connect`."""
+        """Arguments of `psycopg.connect`."""
         return {"host": str(self.folder), "user": USER, "dbname": "postgres"}
 
     def connection(self, schema: str = "public") -> psycopg.Connection[Any]:
-        """One that commits each statement."""
+        """A connection with a commit for each statement."""
         options = f"-csearch_path={schema}"
         return psycopg.connect(**self.arguments, options=options, autocommit=True)  # type: ignore[arg-type]
 
     def promote(self) -> None:
-        """As a standby that takes over: another timeline of its log begins, all sessions end."""
+        """Promote a standby: another timeline of its log begins, all sessions end."""
         self._run([*self._control, "-m", "fast", "stop"])
         signal = self.folder / "data" / "standby.signal"
         signal.touch()
@@ -94,7 +94,7 @@ class Server:
         self._run([*self._control, "promote"])
 
     def stop(self) -> None:
-        """It and its files are gone."""
+        """Stop the server and remove all files."""
         self._run([*self._control, "-m", "immediate", "stop"])
         shutil.rmtree(self.folder, ignore_errors=True)
         leftovers().discard(word=str(self.folder), folder=str(self.folder))
@@ -102,7 +102,7 @@ class Server:
 
 @cache
 def server() -> Server:
-    """That of this process; AssertionError if Postgres is not installed."""
+    """The server of this process; AssertionError if Postgres is not installed."""
     programs = binaries()
     assert programs is not None, MISSING
     found = Server(programs)

@@ -1,4 +1,4 @@
-"""The rules that tests/test_tidy.py checks: limits, and what is excused from them and why."""
+"""Rules of tests/test_tidy.py: limits, exceptions and their reasons."""
 
 PACKAGES = (
     "heron_core", "heron_io", "heron_api", "heron_connectors", "heron_frontends", "heronpy_compat",
@@ -9,9 +9,9 @@ PACKAGES = (
 """The product."""
 
 FUNCTION_LINES = 60
-"""Without its docstring; the median is 5, and what is longer than this has several subjects."""
+"""Without its docstring; the median is 5, and a longer function has several subjects."""
 MODULE_LINES = 500
-"""All of them; most modules have 150."""
+"""All lines; most modules have 150."""
 
 _IMPL = "heronpy_compat.streamlet.impl."
 KNOWN_CIRCLES: dict[frozenset[str], str] = {
@@ -49,7 +49,7 @@ KNOWN_CIRCLES: dict[frozenset[str], str] = {
         }
     ): "a registry of operators that impl fills, instead of modules named in strings",
 }
-"""Circles that are being removed -> what removes them. One that is gone has to leave this list."""
+"""Circles under removal -> the way of removal. A removed circle has to leave the list."""
 
 SLEEPING_TESTS: dict[str, str] = {
     "tests/browser/troubles.py": "slow and stuck bolts are what the pages are to show",
@@ -80,7 +80,7 @@ SLEEPING_TESTS: dict[str, str] = {
     "tests/cluster/hanging_frames.py": "a bolt and a stage that hang are what the test is about",
     "tests/spark/endless_words.py": "a spout with a pace: batches without a pause slow other tests",
 }
-"""Files below tests/ that call time.sleep -> why. A test itself waits for a condition."""
+"""Files below tests/ with calls of time.sleep -> why. A test itself waits for a condition."""
 
 REPLACED: dict[str, str] = {
     "anew": "recreate, again",
@@ -157,8 +157,8 @@ REPLACED: dict[str, str] = {
     "wish": "request",
     "wishes": "options, requests",
 }
-"""A word, or a pair of words, that is not a name here -> the term of the field that says it. Add a
-word when it is gone."""
+"""A word, or a pair of words, unused in names here -> the term of the field. Add a word once
+removed."""
 
 STANDING: dict[str, frozenset[str]] = {
     "gang": frozenset({"heron_cli"}),  # an option that users know
@@ -181,17 +181,17 @@ STANDING: dict[str, frozenset[str]] = {
     ),
     "room": frozenset({"heron_core", "heron_instance"}),  # of the outbox, in the compiled hot path
 }
-"""Packages in which such a word still stands: they are being renamed. Take out what is gone."""
+"""Packages still with a replaced word: under renaming. Take out finished packages."""
 
 STORED_NAMES: dict[str, str] = {
     "calls_given_up": "a number of `stats --json` and of the records of checkpoints",
 }
-"""Names that such a word is in -> where they are stored or public."""
+"""Names with a replaced word -> the place of their storage or publication."""
 
 VAGUE: frozenset[str] = frozenset({"each", "found", "made"})
-"""What a variable is not called in a function that does not fit a glance."""
+"""Names not used for variables in a long function."""
 VAGUE_LINES = 10
-"""A function with more lines than that; and a comprehension of more than one line in it."""
+"""Lines of a long function; and of a long comprehension inside."""
 
 SHARED_CLASSES: dict[str, str] = {
     "BatchingBolt": "pystorm's and streamparse's",
@@ -219,8 +219,8 @@ SHARED_CLASSES: dict[str, str] = {
     "TopologyType": "heronpy's and streamparse's",
     "Tuple": "heronpy's and Storm's",
 }
-"""Names of classes that are defined in several modules -> whose they are: APIs of others. Any other
-class is found by its name alone."""
+"""Names of classes defined in several modules -> the owner: foreign APIs. Every further class is
+found by its name alone."""
 
 PHRASES: dict[str, str] = {
     " anew": "again, from scratch",
@@ -237,10 +237,10 @@ PHRASES: dict[str, str] = {
     "tells of": "reports",
     "to be rid of": "to remove",
 }
-"""A phrase that is no English of this field -> what the documentation says instead."""
+"""A phrase outside of the field's English -> the documentation's term."""
 
 FILES_OF_USERS = {
     "NAME.py", "copy_lines.py", "fabfile.py", "my_topology.py", "scheduler.py", "socket.py",
     "tasks.py", "totals.py", "word_count_2.py", "x.py",
 }  # fmt: skip
-"""Python files that docstrings name and that are a user's, not the repository's."""
+"""Python files of users, named in docstrings but absent from the repository."""

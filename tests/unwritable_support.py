@@ -1,4 +1,4 @@
-"""Folders that take no file, for tests: whoever runs them, root included."""
+"""Folders without space for a file, for tests of any user, root included."""
 
 import errno
 import fcntl
@@ -16,9 +16,9 @@ CANNOT = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOTTY})
 
 
 def unwritable(folder: Path) -> AbstractContextManager[None]:
-    """Meanwhile nothing in a folder can be made, written, renamed or removed. Root is not held by
-    permissions: it gets the immutable attribute (chattr +i). Where the file system has that not, or
-    root may not set it, a file stands in place of the folder."""
+    """Meanwhile files in a folder cannot be made, written, renamed or removed. Permissions do not
+    bind root: then the folder gets the immutable attribute (chattr +i). On a file system without
+    the attribute, or without the right, a file replaces the folder."""
     if os.geteuid():
         return _each_changed(folder, _without_permissions, _with_permissions)
     if _may_be_immutable(folder):
@@ -30,7 +30,6 @@ def unwritable(folder: Path) -> AbstractContextManager[None]:
 def _each_changed(
     folder: Path, set_up: Callable[[Path], int], take_back: Callable[[Path, int], None]
 ) -> Iterator[None]:
-    """The folder and all in it."""
     done: list[tuple[Path, int]] = []
     try:
         for each in _below(folder):
@@ -43,19 +42,19 @@ def _each_changed(
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """A folder, and then what is in it: nothing comes or goes there any more, whoever writes."""
+    """A folder, and then its content: entries cannot be added or removed any more, by any user."""
     yield folder
     for each in folder.iterdir():
         if each.is_dir() and not each.is_symlink():
             yield from _below(each)
-        # Whoever closes a file ends the locks that its process has on it.
+        # A close of a file ends its process's locks on the file.
         elif each.suffix != ".lock" and not each.is_symlink():
             yield each
 
 
 @contextmanager
 def _replaced_by_a_file(folder: Path) -> Iterator[None]:
-    """What the folder has cannot be read meanwhile, either."""
+    """The folder's content is unreadable meanwhile."""
     away = folder.with_name(f"{folder.name}.away")
     folder.rename(away)
     folder.touch()

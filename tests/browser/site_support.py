@@ -1,4 +1,4 @@
-"""A service with topologies that get one trouble each, as a user starts them."""
+"""A service with topologies, each with one trouble, as a user starts them."""
 
 import re
 import shutil
@@ -14,20 +14,19 @@ KILLED = "KilledContainer"
 
 
 class Site:
-    """`heronpy ui` over the topologies of one place."""
-
     def __init__(self, place: Place, prefix: str) -> None:
         self.place = place
         self._prefix = prefix
-        # Errors name the file as it is seen from where the command runs.
+        # File names in errors are relative to the command's folder.
         shutil.copy(TROUBLES, place.path)
 
     def name(self, topology: str) -> str:
-        """What a topology of troubles.py is called here."""
+        """Name of a topology of troubles.py."""
         return f"{self._prefix}{topology}"
 
     def submit_with_rights(self, name: str, **rights: str) -> str:
-        """Another quiet topology whose config has these keys; its name. Keys have `_` for dots."""
+        """Submit a quiet topology with further keys in its config, `_` for dots; returns the
+        name."""
         options = [f"-o{key.replace('_', '.')}={value}" for key, value in rights.items()]
         named = self.name(name)
         command = ("submit", TROUBLES.name, "-n", "PausedByHand", "-N", named, *options)
@@ -35,7 +34,7 @@ class Site:
         return named
 
     def submit(self, *topologies: str) -> None:
-        """All at once; AssertionError with what one complains of."""
+        """Submit all at once; AssertionError with the complaint of a command."""
         commands = [
             self.place.start(
                 "submit", TROUBLES.name, "-n", each, "-N", self.name(each),
@@ -47,7 +46,7 @@ class Site:
             each.wait(START_SECS).succeeded()
 
     def cause(self, topology: str) -> None:
-        """Its trouble begins with this."""
+        """Start the topology's trouble."""
         if topology == KILLED:
             self._kill_container(topology, 2)
         else:
@@ -57,7 +56,7 @@ class Site:
         return self.place.path / f"{topology}.switch"
 
     def serve(self, *options: object) -> str:
-        """The address of the service, which is started here."""
+        """Start the service; returns its address."""
         service = self.place.start("ui", "--port", 0, *options)
         found = service.until(
             lambda: re.search(r"serving at (\S+)", service.out), "it serves", START_SECS
@@ -65,8 +64,7 @@ class Site:
         return found[1]
 
     def _kill_container(self, topology: str, container: int) -> None:
-        """As the machine's operator who has chosen the wrong processes: its executor, and what it
-        started goes with it."""
+        """Kill the executor and all child processes, as an operator after a wrong choice."""
         title = f"heron: container {container} ({self.name(topology)})"
         for each in self.place.processes():
             try:

@@ -1,5 +1,5 @@
-"""Topologies that run well until their switch, a file that `test.switch` names, is there: then each
-has one trouble. Besides, one without any that takes checkpoints."""
+"""Topologies that run well until their switch, a file named by `test.switch`, exists: then each has
+one trouble. One more is healthy and takes checkpoints."""
 
 import os
 import time
@@ -12,12 +12,12 @@ WORDS = ["storm", "heron", "spout", "bolt", "tuple", "stream", "worker", "topolo
 
 
 def switch_of(config):
-    """Whether the trouble is to be there, asked again for each tuple."""
+    """Whether the trouble is switched on, asked again for each tuple."""
     return lambda: os.path.exists(config.get("test.switch", ""))
 
 
 class Paced(Spout):
-    """PER_SEC words a second, most of them the same while `test.hot` is there."""
+    """PER_SEC words a second, most of them equal while `test.hot` exists."""
 
     outputs = ["word", "number"]
 
@@ -70,14 +70,14 @@ class Switched(Bolt):
 
 
 class Slower(Switched):
-    """A server that answers late: 50 a second in each instance."""
+    """A server with late answers: 50 a second in each instance."""
 
     def trouble(self, tup):
         time.sleep(0.02)
 
 
 class Picky(Switched):
-    """A bug that every tenth tuple hits."""
+    """A bug in every tenth tuple."""
 
     def trouble(self, tup):
         if tup.values[1] % 10 == 0:
@@ -85,7 +85,7 @@ class Picky(Switched):
 
 
 class Waits(Switched):
-    """A call without a timeout to a server that has died."""
+    """A call without a timeout to a dead server."""
 
     def trouble(self, tup):
         time.sleep(3600)
@@ -129,11 +129,11 @@ class FailingBolt(Topology):
 
 
 class PausedByHand(FailingBolt):
-    """For who presses buttons, whatever the others do."""
+    """For presses of buttons, without effect on further topologies."""
 
 
 class FiveInARow(Topology):
-    """Long enough that labels with numbers would overlap on a phone."""
+    """Long enough for an overlap of labels with numbers on a phone."""
 
     words = Paced.spec()
     second = Pass.spec(inputs=[words])

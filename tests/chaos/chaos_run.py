@@ -1,4 +1,4 @@
-"""One chaos run: a word count while its processes are killed and stopped, and what became of it."""
+"""One chaos run: a word count while its processes are killed and stopped, and the outcome."""
 
 import random
 import shutil
@@ -24,8 +24,7 @@ LINES_PER_SEC = 250
 """Of five words each, which leaves two shared cores time for the recoveries."""
 BURST_LINES = 125
 SLEEP_SECS = 0.0003
-"""The last bolt is busy for most of the half second between two bursts, so most faults find tuples
-on their way and in queues."""
+"""The share of SIGSTOP with a later SIGCONT among the faults; the rest are kill -9."""
 PAUSE_SECS = (1.0, 3.0)
 """Between two faults: every two seconds on the average."""
 STOPPED_SECS = (0.2, 3.0)
@@ -34,18 +33,18 @@ STOP_SHARE = 0.3
 QUIET_END_SECS = 4.0
 """The last line is due so long before the killing ends: some faults fall into the run's end."""
 UPDATED_LINES_PER_SEC = 125
-"""Where there are updates as well, each of which has to load the topology and start processes."""
+"""With updates as well, each with a load of the topology and a start of processes."""
 END_SECS = 60.0
 """After the end of the killing, to the end of the run; and so long for the update that is under way
 then."""
 UPDATE_SHARE = 0.35
-"""Of the times at which an update begins, besides what else happens then."""
+"""Of the times at which an update begins, beside further faults."""
 QUIET_SHARE = 0.3
-"""Of those: how often nobody is harmed until the update is done."""
+"""The share of updates without faults until their end."""
 SCALABLE = {"split": 2, "count": 2, "seen": 1}
 """Of the word count: the components that may be scaled, and their instances."""
 TIMEOUT_SECS = 30.0
-"""The default message timeout: a tuple that fails as late as that was not missed any sooner."""
+"""The default message timeout: a tuple failed this late was not known as lost before."""
 
 KINDS = {
     "topology master": "heron: topology master",
@@ -57,7 +56,7 @@ KINDS = {
 """Kind -> beginning of the titles; the first that fits counts."""
 WEIGHTS = {"topology master": 1, "stream manager": 3, "executor": 2, "operations": 1,
            "instance": 4}  # fmt: skip
-"""How often each kind is chosen: most often those who have tuples."""
+"""Weight of each kind: processes with tuples are chosen most often."""
 SPARED = "heron: scheduler"
 
 _never = threading.Event()
@@ -79,33 +78,32 @@ class Wishes:
     rescales: bool = False
     """Whether components get more and fewer instances meanwhile."""
     code_changes: bool = False
-    """Whether they get new code meanwhile."""
+    """Whether updates bring new code."""
 
     @property
     def run_options(self) -> list[str]:
-        """Where the state is, and settings, for `heronpy run`."""
         options = [word for each in self.settings for word in ("-o", each)]
         return options if self.zookeeper is None else [*options, "--zookeeper", self.zookeeper]
 
     @property
     def lines(self) -> int:
-        """How many lines there are to count."""
+        """Number of lines to count."""
         return int((self.seconds - QUIET_END_SECS) * self.lines_per_sec)
 
     @property
     def lines_per_sec(self) -> int:
-        """How fast they come."""
+        """Rate of the lines."""
         return UPDATED_LINES_PER_SEC if self.has_updates else LINES_PER_SEC
 
     @property
     def has_updates(self) -> bool:
-        """Whether there are any."""
+        """Whether the run has updates."""
         return self.rescales or self.code_changes
 
     def updates(
         self, place: Place, running: Running, name: str, tasks: Mapping[str, int], source: Source
     ) -> Updates | None:
-        """The updates of a topology whose components have these tasks; None if there are none."""
+        """The updates of a topology whose components have these tasks; None without updates."""
         if not self.has_updates:
             return None
         scaled = tasks if self.rescales else {}
@@ -115,7 +113,7 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What was done to whom, in seconds since the first line was due."""
+    """A fault and its process, in seconds since the first line was due."""
 
     at_secs: float
     title: str
@@ -139,16 +137,16 @@ class Ending:
     """Exit code of the command; None: it did not end."""
     errors: str = ""
     updated: Updated | None = None
-    """What came of the updates; None if there were to be none."""
+    """Outcome of the updates; None without updates."""
 
     @property
     def updates(self) -> str:
-        """What came of them, to stand in a line."""
+        """Outcome of the updates, as part of a line."""
         return "" if self.updated is None else f"; {self.updated}"
 
     @property
     def kept_processes(self) -> bool:
-        """Whether every update in quiet ended those whom it concerned, and nobody else."""
+        """Whether every quiet update ended exactly the concerned processes."""
         return self.updated is None or not self.updated.wrong
 
     def story(self) -> list[str]:
@@ -159,7 +157,7 @@ class Ending:
 
 @dataclass(slots=True, kw_only=True)
 class Report(Ending):
-    """What a chaos run came to."""
+    """Result of a chaos run."""
 
     total_secs: float = 0.0
     found: Survey | None = None
@@ -193,7 +191,7 @@ class Report(Ending):
         )
 
     def history(self) -> str:
-        """All that happened, one a line."""
+        """All events, each on a line."""
         return "\n".join([str(self), *self.story()])
 
 
@@ -204,7 +202,7 @@ def _by_kind(faults: Iterator[Fault]) -> str:
 
 
 def kind_of(title: str) -> str:
-    """The kind of process that has this title."""
+    """The kind of process with this title."""
     return next(kind for kind, beginning in KINDS.items() if title.startswith(beginning))
 
 
@@ -225,7 +223,7 @@ class Chaos:
         self._titles: dict[str, list[str]] = {}
 
     def go_on_until_over(self) -> None:
-        """Harm somebody now and then, until the time is over or the run has ended."""
+        """Inject faults until the time is over or the run has ended."""
         self._titles = self._titles_now()
         while self._rest(self._chance.uniform(*PAUSE_SECS)):
             if self._updates is not None and self._chance.random() < UPDATE_SHARE:
@@ -247,10 +245,10 @@ class Chaos:
         self._titles = self._titles_now()
 
     def _titles_now(self) -> dict[str, list[str]]:
-        """kind -> titles: they outlive the processes, so the seed alone chooses among them."""
+        """kind -> titles: titles outlive the processes, so the seed alone chooses a title."""
         titles = sorted(title for title in self._processes() if not title.startswith(SPARED))
         found = {kind: [each for each in titles if kind_of(each) == kind] for kind in KINDS}
-        # The only one of its kind may be dead at this moment.
+        # The only process of its kind may be dead at this moment.
         return {kind: those or self._titles.get(kind, []) for kind, those in found.items()}
 
     def _processes(self) -> dict[str, psutil.Process]:
@@ -263,7 +261,7 @@ class Chaos:
         return found
 
     def _rest(self, secs: float) -> bool:
-        """Wait, and wake those whose time has come; False when it is over."""
+        """Wait, and wake stopped processes when due; False when the run is over."""
         end = min(time.monotonic() + secs, self._until)
         while (now := time.monotonic()) < end and self._running.process.poll() is None:
             self._wake(now)
@@ -276,7 +274,8 @@ class Chaos:
             _signal(each[1], signal.SIGCONT)
 
     def _harm_somebody(self) -> None:
-        # All choices are made whoever is there now, so that one seed is one sequence of faults.
+        # All choices are drawn regardless of the live processes, so that a seed is a sequence of
+        # faults.
         (kind,) = self._chance.choices(list(WEIGHTS), list(WEIGHTS.values()))
         title = self._chance.choice(self._titles[kind])
         stops = self._chance.random() < STOP_SHARE
@@ -291,7 +290,7 @@ class Chaos:
 
 
 def _signal(process: psutil.Process, number: signal.Signals) -> bool:
-    """Send it unless the process is gone, even if another one has its number now."""
+    """Send the signal unless the process is gone, even if a new process has its number."""
     try:
         process.send_signal(number)
     except psutil.Error:
@@ -300,7 +299,7 @@ def _signal(process: psutil.Process, number: signal.Signals) -> bool:
 
 
 def run(wishes: Wishes, tell: Callable[[str], object] = print) -> Report:
-    """One run, whatever comes of it; when it is not good its folder is kept and told."""
+    """One run with its outcome; a failed run's folder is kept and named."""
     folder = Path(tempfile.mkdtemp(prefix="heron-chaos-"))
     place = Place(folder)
     report = Report(wishes=wishes)

@@ -1,4 +1,4 @@
-"""What topologies/exact_windows.py has written, compared with what it is to be."""
+"""Output of topologies/exact_windows.py, compared with the exact results."""
 
 import json
 from collections import Counter
@@ -12,12 +12,12 @@ STEP_MS = 10
 WINDOW_MS = 1000
 SLIDE_MS = 250
 EXAMPLES_MAX = 20
-"""Lines of a sink that are shown, of those that are missing and of those that are too many."""
+"""Limit of shown lines of a sink, both missing and surplus ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What the spouts emit."""
+    """Numbers emitted by the spouts."""
 
     tasks: dict[str, int]
     """name of the spout -> tasks"""
@@ -33,7 +33,7 @@ class Numbers:
 
 
 def differences_of_diamond(folder: Path, numbers: Numbers) -> list[str]:
-    """A line for each result of ExactDiamond that is not what it is to be."""
+    """A line for each result of ExactDiamond with a wrong value."""
     counts: Counter[int] = Counter()
     windows: Counter[tuple[int, int]] = Counter()
     for key, time_ms, _ in numbers:
@@ -54,7 +54,7 @@ def differences_of_diamond(folder: Path, numbers: Numbers) -> list[str]:
 
 
 def differences_of_fan_in(folder: Path, numbers: Numbers) -> list[str]:
-    """A line for each result of ExactFanIn that is not what it is to be."""
+    """A line for each result of ExactFanIn with a wrong value."""
     counts: Counter[int] = Counter()
     windows: Counter[tuple[int, int]] = Counter()
     for key, time_ms, _ in numbers:
@@ -87,7 +87,7 @@ def _of_keys(name: str, has: dict[str, Any], want: dict[str, Any]) -> Iterator[s
 
 
 def _around_difference(has: Any, want: Any) -> str:
-    """What is there and what is to be there, of lists from the first element that differs on."""
+    """Actual and expected elements of lists from the first difference on."""
     at = 0
     if isinstance(has, list) and isinstance(want, list):
         same = (a == b for a, b in zip(has, want, strict=False))
@@ -121,8 +121,8 @@ def merged(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _items(folder: Path, name: str) -> Iterator[tuple[str, Any]]:
-    """Of the newest files, which are those of as many instances as there were in the end: before
-    the topology was restored from its end, or was scaled, there may have been others."""
+    """Of the newest files, one for each of the final instances: earlier runs or a rescale may have
+    left more files."""
     files = [each for each in folder.glob(f"{name}-*-of-*") if ".part" not in each.name]
     newest = max(files, key=lambda each: each.stat().st_mtime_ns, default=None)
     for each in files:

@@ -1,4 +1,4 @@
-"""One chaos run in EFFECTIVELY_ONCE: counts, windows and files, and whether they are exact."""
+"""One chaos run in EFFECTIVELY_ONCE: counts, windows and files, compared with exact results."""
 
 import json
 import shutil
@@ -31,7 +31,7 @@ class Shape:
     """Of each component, for each of INSTANCES."""
     differences: Callable[[Path, Numbers], list[str]]
     scalable: tuple[str, ...]
-    """Whose instances may become more or fewer: keys divide their state, or they have none."""
+    """Components with a variable number of instances: keyed state or stateless."""
     source: Source
 
 
@@ -72,7 +72,7 @@ START_SECS = 1.0
 
 @dataclass(slots=True, kw_only=True)
 class ExactReport(Ending):
-    """What a run came to."""
+    """Result of a run."""
 
     instances: int
     wrong: list[str] = field(default_factory=list)
@@ -94,12 +94,12 @@ class ExactReport(Ending):
         )
 
     def history(self) -> str:
-        """All that happened and every difference, one a line."""
+        """All events and every difference, each on a line."""
         return "\n".join([str(self), *self.wrong[:20], *self.story()])
 
 
 def run_exact(wishes: Wishes, instances: int) -> ExactReport:
-    """One run; when it is not good its folder is kept and told."""
+    """One run; a failed run's folder is kept and named."""
     folder = Path(tempfile.mkdtemp(prefix="heron-chaos-"))
     place = Place(folder)
     report = ExactReport(wishes=wishes, instances=instances)
@@ -142,7 +142,7 @@ def shape_of(wishes: Wishes) -> Shape:
 
 
 def _are_up(running: Running, instances: int) -> bool:
-    """Among whom faults are chosen has to be complete."""
+    """Faults are chosen from a complete set of processes."""
     found = 0
     for each in running.processes():
         with suppress(psutil.Error):

@@ -1,7 +1,7 @@
-"""New versions of a topology's file: what an engineer does to code that runs, at random.
+"""New versions of a topology's file: random edits of running code.
 
-Each version is a file of its own. It says by itself which components are something else than in
-another version, so what `heronpy update --code` replaces is compared with what it is to replace.
+Each version is a file of its own. The versions of the components are known from the file, so the
+replacements by `heronpy update --code` are compared with the necessary ones.
 """
 
 import random
@@ -16,7 +16,7 @@ from heron_core.records import replace
 CHANGED_MAX = 3
 """So many classes are changed at once."""
 STATE_SHARE = 0.5
-"""Of the changed classes with state of their own: how often it gets another form."""
+"""Of the changed classes with state of their own: the share with a new form."""
 BETWEEN_SHARE = 0.25
 """How often the component in between is added, or removed."""
 BROKEN_SHARE = 0.2
@@ -25,7 +25,7 @@ BETWEEN = "between"
 
 
 class Broken(Enum):
-    """Where code fails that cannot begin."""
+    """Kinds of code that fails at its start."""
 
     IMPORT = "import"
     INITIALIZE = "initialize"
@@ -33,7 +33,7 @@ class Broken(Enum):
 
 
 class Form(Enum):
-    """How a class keeps its state."""
+    """Storage of a class's state."""
 
     PUT = "put"
     VALUE = "value_state"
@@ -42,52 +42,52 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Where a component can be put in between: its `reader` reads it then, not its `source`."""
+    """A place for an inserted component: `reader` then reads from the new component, not from
+    `source`."""
 
     source: str
     reader: str
     line: str
-    """Of the reader, as it is in the file; {} is who is read."""
+    """Inputs of the reader, as in the file; {} stands for the source."""
     spec: str
-    """What the new one is made by."""
+    """Call that makes the new component."""
     body: str
-    """Its class, which is called Between."""
+    """The component's class, called Between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A topology's file, and what can be changed in it."""
+    """A topology's file and its possible changes."""
 
     file: Path
     topology: str
     classes: Mapping[str, str]
     """component -> its class"""
     states: Mapping[str, tuple[str, Form]]
-    """class -> the state that can get another name, and what it is"""
+    """class -> the state that can be renamed, with its expression"""
     gap: Gap
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What is changed in one version of the file."""
+    """Changes of one version of the file."""
 
     number: int = 0
     revisions: Mapping[str, int] = field(default_factory=dict)
     """class -> the version in which its body was changed last"""
     states: Mapping[str, int] = field(default_factory=dict)
-    """class -> its state_version, the number of the version that has changed it"""
+    """class -> its state_version, the number of the changing version"""
     has_between: bool = False
     broken: Broken | None = None
     broken_class: str = ""
 
     @property
     def name(self) -> str:
-        """Of its file."""
         return f"version_{self.number}.py"
 
     @property
     def changes(self) -> dict[str, object]:
-        """class -> what it is"""
+        """class -> kind of change"""
         found: dict[str, object] = {
             each: (self.revisions.get(each), self.states.get(each))
             for each in (*self.revisions, *self.states)
@@ -96,7 +96,7 @@ class Version:
 
 
 def concerned(source: Source, before: Version, after: Version) -> set[str]:
-    """The components that a change from one version to another replaces, adds or removes."""
+    """Components replaced, added or removed between two versions."""
     old, new = before.changes, after.changes
     found = {name for name, kind in source.classes.items() if old.get(kind) != new.get(kind)}
     if before.has_between != after.has_between:
@@ -105,7 +105,7 @@ def concerned(source: Source, before: Version, after: Version) -> set[str]:
 
 
 def next_version(source: Source, now: Version, number: int, chance: random.Random) -> Version:
-    """What somebody makes of the version that runs now."""
+    """The next version after the running one."""
     kinds = sorted(set(source.classes.values()))
     chosen = chance.sample(kinds, chance.randint(1, min(CHANGED_MAX, len(kinds))))
     with_state = {each for each in chosen if chance.random() < STATE_SHARE} & source.states.keys()
@@ -152,13 +152,13 @@ def _class_text(text: str, kind: str) -> str:
 
 
 def _inserted(text: str, kind: str, line: str) -> str:
-    """The line is the last of the class: it may begin with its documentation."""
+    """The line is the last of the class, possibly after its documentation."""
     old = _class_text(text, kind)
     return _replaced(text, old, f"{old.rstrip()}\n\n{line}\n\n")
 
 
 def _with_state(text: str, kind: str, name: str, form: Form, number: int) -> str:
-    """The state has another name, and what was kept by the old one is moved."""
+    """Rename the state and migrate the old one's content."""
     old, new_name = _class_text(text, kind), f"{name}_{number}"
     if form is Form.PUT:
         new = old.replace(f'"{name}"', f'"{new_name}"')

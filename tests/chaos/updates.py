@@ -1,5 +1,5 @@
-"""Updates of a topology while its processes are killed and stopped, and in moments without that:
-other numbers of instances, and new code."""
+"""Updates of a topology while its processes are killed and stopped, and in quiet moments: new
+numbers of instances, and new code."""
 
 import random
 import threading
@@ -20,35 +20,35 @@ from tests.chaos.new_versions import Source, Version, concerned, next_version, t
 from tests.process.process_support import GONE_SECS, Master, Place, Running
 
 PARALLELISM_MAX_FACTOR = 2
-"""A component gets between one instance and so many times those of its beginning."""
+"""A component gets between one instance and a multiple of the first parallelism."""
 CALM_SECS = 40.0
 """A topology that has not got over the last fault by then is not waited for any longer."""
 UPDATE_SECS = 100.0
-"""More than an update waits for its containers, its checkpoint and its instances in their turn."""
+"""Above the waits of an update for containers, checkpoint and instances in turn."""
 ENDING_SECS = 20.0
-"""So near to its end a run has no update in quiet: whoever has finished ends as well."""
+"""Shortly before its end a run has no quiet update: finished processes end as well."""
 POLL_SECS = 0.2
 CALM_LOOKS = 5
-"""So many looks in a row have to find the same processes."""
+"""Consecutive polls with equal processes."""
 ASKER_SHARE = 0.25
-"""Of the updates that are not in quiet: how often the command is killed."""
+"""Share of killed commands among the updates under faults."""
 ASKER_SECS = (0.5, 6.0)
-"""How long after its start: before it has asked, and while the update is under way."""
+"""How long after its start: before it has asked, or while the update is under way."""
 
 _never = threading.Event()
 
 
 @dataclass(slots=True)
 class Outcomes:
-    """What came of the updates of one kind."""
+    """Outcomes of the updates of one kind."""
 
     done: int = 0
     aborted: int = 0
-    """Refused (the last one is under way, the topology ends), or taken back."""
+    """Refused (the last update is under way, the topology ends), or taken back."""
     orphaned: int = 0
-    """Whose command was killed, so that nobody was told."""
+    """Killed commands, whose answer is unknown."""
     in_quiet: int = 0
-    """Of those that are done: how many were while nobody was harmed."""
+    """Completed updates without a fault meanwhile."""
 
     def __str__(self) -> str:
         return (
@@ -59,15 +59,15 @@ class Outcomes:
 
 @dataclass(slots=True)
 class Updated:
-    """What came of the updates of one run."""
+    """Outcomes of the updates of one run."""
 
     rescales: Outcomes = field(default_factory=Outcomes)
     changes: Outcomes = field(default_factory=Outcomes)
     broken: Outcomes = field(default_factory=Outcomes)
-    """Changes to code that cannot begin."""
+    """Changes to code with a failing start."""
     wrong: list[str] = field(default_factory=list)
-    """A line for each process that ended or stayed though it was to stay or end, and for code that
-    cannot begin and was taken all the same."""
+    """A line for each process that wrongly ended or stayed, and for accepted code with a failing
+    start."""
     reasons: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -80,18 +80,18 @@ class Updated:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """One that was asked for."""
+    """A requested update."""
 
     running: Running
     outcomes: Outcomes
     concerned: Set[str]
     """The components whose instances may end."""
     version: Version | None = None
-    """The new code; None: other numbers of instances."""
+    """The new code; None: a rescale."""
 
     @property
     def is_broken(self) -> bool:
-        """Whether its code cannot begin."""
+        """Whether the code fails at its start."""
         return self.version is not None and self.version.broken is not None
 
 
@@ -107,8 +107,8 @@ class Updates:
         seed: int,
         source: Source | None = None,
     ) -> None:
-        """`tasks`: of the components that may be scaled, at the beginning; none are if it is empty.
-        `source`: whose code is changed; None: it stays."""
+        """`tasks`: first parallelism of scalable components; empty: without rescales. `source`:
+        whose code is changed; None: without code changes."""
         self.found = Updated()
         self._place = place
         self._running = running
@@ -117,19 +117,19 @@ class Updates:
         self._source = source
         self._versions = {Version().name: Version()}
         self._version = Version()
-        """The newest that is known to run."""
+        """The newest version known to run."""
         self._chance = random.Random(f"updates {seed}")
         self._begun: Update | None = None
-        """The newest update, as long as nobody has looked at its end."""
+        """The newest update with an unknown end."""
 
     def begin_one(self, is_quiet: bool = False) -> Update | None:
-        """Ask for an update and do not wait for it; None if one is under way."""
+        """Request an update without a wait; None if an update is under way."""
         if self._begun is not None and self._begun.running.process.poll() is None:
             return None
         self.wait()
         changes_code = self._source is not None and (not self._tasks or self._chance.random() < 0.5)
         update = self._change_code() if changes_code else self._rescale()
-        # Drawn in any case, so that one seed is one sequence of updates.
+        # Drawn in any case, so that a seed is a sequence of updates.
         dies, secs = self._chance.random() < ASKER_SHARE, self._chance.uniform(*ASKER_SECS)
         if dies and not is_quiet:
             killer = threading.Timer(secs, update.running.process.kill)
@@ -157,7 +157,7 @@ class Updates:
         return Update(asker, outcomes, concerned(self._source, before, version), version)
 
     def _version_now(self) -> Version:
-        """By the plan in the state store; the last one that was there while that has none."""
+        """By the plan in the state store; without a plan, the last known version."""
         store = self._place.store()
         try:
             found = store.get(packing_path(self._name))
@@ -170,7 +170,6 @@ class Updates:
         return self._versions.get(name, Version())  # it runs from its first file else
 
     def wait(self) -> bool:
-        """Until the update that was begun has ended; whether it is done."""
         begun, self._begun = self._begun, None
         if begun is None:
             return False
@@ -192,8 +191,8 @@ class Updates:
         return ended.code == 0
 
     def in_quiet(self, until: float) -> None:
-        """One while nobody is harmed, if the topology is calm soon: whom it does not concern stays
-        the same process. `until`: when the run is near its end."""
+        """An update without faults, if the topology is calm soon: unconcerned processes stay.
+        `until`: when the run is near its end."""
         self.wait()
         until -= ENDING_SECS
         before = self._calm(min(until, time.monotonic() + CALM_SECS))
@@ -206,10 +205,10 @@ class Updates:
             self.found.wrong += self._wrong(update, before)
 
     def _wrong(self, update: Update, before: Mapping[str, int]) -> list[str]:
-        """A line for each process of `before` that is not what it is to be now."""
+        """A line for each process of `before` in a wrong state now."""
         now = self._pids()
         its = {title for title in before if _component(title) in update.concerned}
-        # A container that has nobody any more ends with its stream manager.
+        # An empty container ends with its stream manager.
         kept = {title: pid for title, pid in before.items() if title not in its}
         wrong = [
             f"{title} ended by an update in quiet, of {', '.join(sorted(update.concerned))}"
@@ -217,7 +216,7 @@ class Updates:
             if now.get(title, pid if _component(title) is None else 0) != pid
         ]
         if update.version is None:
-            # Who is scaled away is the only one that may end.
+            # Only processes scaled away may end.
             return wrong + [
                 f"{title} is another process after it was scaled"
                 for title in its
@@ -239,7 +238,7 @@ class Updates:
         return []
 
     def _calm(self, until: float) -> dict[str, int] | None:
-        """The processes, when they have got over all faults; None if they do not in time."""
+        """The processes after recovery from all faults; None after the time limit."""
         before: dict[str, int] = {}
         looks = 0
         with Master(self._place.store_url, self._name) as master:
@@ -266,7 +265,7 @@ class Updates:
         )
 
     def _is_something_asked(self) -> bool:
-        """Also what the master does not know yet, whose asker may be dead."""
+        """Also requests unknown to the master, perhaps of a dead command."""
         store = self._place.store()
         try:
             return is_under_way(TopologyRequests(store, self._name).all(), frozenset(OperationKind))
@@ -284,5 +283,5 @@ class Updates:
 
 
 def _component(title: str) -> str | None:
-    """Whose instance has this title; None for all other processes."""
+    """Component of the instance with this title; None for all further processes."""
     return title.removeprefix("heron: ").partition("[")[0] if " task " in title else None

@@ -1,4 +1,4 @@
-"""Real servers for all of these tests, started once; whatever happens nothing of them is left."""
+"""Real servers for all tests of the folder, started once and ended with the tests."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,8 +24,8 @@ LOOK_AGAIN_SECS = 0.2
 
 @pytest.fixture(scope="session", autouse=True)
 def patient() -> Iterator[None]:
-    """What is waited for here takes seconds, and to look for it costs more than elsewhere: all
-    processes of the machine, or an answer of the resource manager."""
+    """The conditions here take seconds, and each poll costs more than elsewhere: all processes of
+    the machine, or an answer of the resource manager."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(process_support, "LOOK_AGAIN_SECS", LOOK_AGAIN_SECS)
         yield
@@ -39,7 +39,7 @@ def hadoop_jars() -> Path:
 
 @pytest.fixture(scope="session")
 def yarn(hadoop_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnCluster]:
-    """A ResourceManager and two NodeManagers that run."""
+    """A running ResourceManager and two NodeManagers."""
     cluster = YarnCluster(tmp_path_factory.mktemp("yarn"), hadoop_jars)
     try:
         cluster.start()
@@ -50,7 +50,7 @@ def yarn(hadoop_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    """A broker that runs; a test that kills it has to start it again."""
+    """A running broker; a test that kills the broker starts a new one."""
     broker = KafkaBroker(tmp_path_factory.mktemp("kafka"), _jars_of("kafka"))
     try:
         broker.start()
@@ -61,13 +61,12 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
 
 @pytest.fixture(scope="session")
 def storm_jars() -> Path:
-    """The folder with Storm's client and what it needs."""
+    """The folder with Storm's client and its dependencies."""
     return _jars_of("storm")
 
 
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryServer]:
-    """A schema registry that runs."""
     server = RegistryServer(tmp_path_factory.mktemp("registry"), _jars_of("registry"))
     try:
         server.start()
@@ -78,7 +77,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryServe
 
 @pytest.fixture(scope="session")
 def hbase(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HBaseServer]:
-    """HBase with its gateway; a test that kills the gateway has to start it again."""
+    """HBase with its gateway; a test that kills the gateway starts a new one."""
     server = HBaseServer(tmp_path_factory.mktemp("hbase"), _jars_of("hbase"))
     try:
         server.start()
@@ -104,7 +103,7 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedZooK
 def west(
     tmp_path: Path, runtime_cache: Path, yarn: YarnCluster, zookeeper: EmbeddedZooKeeper
 ) -> Iterator[YarnPlace]:
-    """A place with a cluster; what is left of its topologies is killed at the end."""
+    """A place with a cluster; remaining topologies are killed at the end."""
     made = YarnPlace(tmp_path, runtime_cache, yarn, zookeeper.url)
     yield made
     if made.node(scheduler_path(made.name)) is not None:

@@ -1,8 +1,9 @@
-"""Numbers into four sinks; each component hangs once, in one attempt, while another one goes on.
+"""Numbers into four sinks; each component hangs once, in one attempt, while another attempt
+continues.
 
-Config: `test.folder` is a folder that all attempts share. There a component that begins to hang
-leaves `hung-COMPONENT`, so that no other attempt does, and `woke-COMPONENT` when numbers of later
-batches have been emitted meanwhile, which only another attempt makes possible.
+Config: `test.folder` is shared by all attempts. A component that hangs first leaves
+`hung-COMPONENT`, so that further attempts run on, and `woke-COMPONENT` when another attempt has
+emitted numbers of later batches meanwhile.
 """
 
 import os
@@ -19,17 +20,17 @@ NUMBERS = 1000
 BATCH = 40
 """Deliveries of all spouts in a batch."""
 HANGS_AT = {"numbers": 45, "doubled": 205, "lines": 365, "rows": 525, "table": 685, "topic": 845}
-"""One wakes up before the next one hangs: a partition has one process on each of two hosts, and it
-serves all levels."""
+"""A component wakes up before the next one hangs: a partition has a process on each of two hosts,
+for all levels."""
 LATER = 2 * BATCH
 """So far the numbers have to come before an attempt that hangs wakes up."""
 LOOK_AGAIN_SECS = 0.05
 HANG_SECS_MAX = 240.0
-"""Where there is no other attempt."""
+"""Without another attempt."""
 
 
 class Hanging:
-    """What a component needs for it."""
+    """State of a hanging component."""
 
     def take(self, config: dict[str, Any], context: Any) -> None:
         """Settle where the marks are."""
@@ -37,7 +38,7 @@ class Hanging:
         self.marks = config["test.folder"]
 
     def mark(self, name: str) -> bool:
-        """Leave a mark; False if it is there."""
+        """Leave a mark; False if the mark exists."""
         try:
             os.close(os.open(os.path.join(self.marks, name), os.O_CREAT | os.O_EXCL))
         except FileExistsError:
@@ -58,7 +59,7 @@ class Hanging:
 
 
 class Numbers(Spout, Hanging):
-    """Each task has those of its remainder."""
+    """Each task has the numbers of its remainder."""
 
     outputs = {"number": "bigint"}
 
@@ -92,7 +93,7 @@ class Doubled(Bolt, Hanging):
 
 
 class HangingSink(Hanging):
-    """Hangs amid a batch, or behind its commit: it has written what does not count."""
+    """Hangs amid a batch, or behind its commit: its writes do not count."""
 
     is_behind = False
     at = -1

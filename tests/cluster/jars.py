@@ -1,6 +1,6 @@
-"""The jars of real servers, resolved by Maven into a folder of the checkout that git ignores.
+"""The jars of real servers, resolved by Maven into a folder of the checkout, ignored by git.
 
-`python tests/cluster/jars.py` resolves all of them; the fixtures do the same for what they need.
+`python tests/cluster/jars.py` resolves all of them; the fixtures do so for their own needs.
 """
 
 import fcntl
@@ -27,16 +27,16 @@ NEEDED = "this needs Maven (mvn) and Maven Central"
 
 
 class NoJars(Exception):
-    """Maven is not installed, or does not get at Maven Central; the text is one line."""
+    """Maven is not installed, or does not reach Maven Central; the text is one line."""
 
 
 def jars_of(server: str) -> Path:
-    """The folder with the jars of a server; NoJars if it is not there and cannot be made."""
+    """The folder with the jars of a server; NoJars if missing and unresolvable."""
     return resolved(HERE / server / "pom.xml")
 
 
 def resolved(pom: Path) -> Path:
-    """The folder with what a pom.xml asks for, named after the pom's own folder; NoJars as above.
+    """The folder with the jars of a pom.xml, named after the pom's own folder; NoJars as above.
 
     Benchmarks use it, too.
     """
@@ -59,7 +59,7 @@ def _alone() -> Iterator[None]:
 
 
 def _resolve(pom: Path, folder: Path) -> None:
-    """The folder appears whole or not at all; those of earlier poms go."""
+    """The folder appears whole or not at all; folders of earlier poms are deleted."""
     maven = shutil.which("mvn")
     if maven is None:
         raise NoJars(f"{NEEDED}: mvn is not installed")
@@ -74,7 +74,7 @@ def _resolve(pom: Path, folder: Path) -> None:
 
 
 def _take_jars_of(archive: Path) -> None:
-    """All jars of a server that is distributed as one archive, beside each other."""
+    """All jars of a server distributed as an archive, side by side."""
     with tarfile.open(archive) as opened:
         for each in opened:
             if each.name.endswith(".jar"):

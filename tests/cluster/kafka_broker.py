@@ -1,4 +1,4 @@
-"""A real Kafka: one broker that is its own controller (KRaft)."""
+"""A real Kafka: a broker, also its own controller (KRaft)."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ GUEST = {
 }  # fmt: skip
 """Settings of a client whose rights can be denied."""
 CLUSTER_ID = "dGhlLXRlc3RzLWNsdXN0ZQ"
-"""Sixteen bytes in base64, which is all that Kafka asks of it."""
+"""Sixteen bytes in base64, as Kafka requires."""
 CONFIG = """\
 process.roles=broker,controller
 node.id=1
@@ -38,14 +38,14 @@ controller.quorum.voters=1@127.0.0.1:{controller}
 log.dirs={folder}/log
 auto.create.topics.enable=false
 num.partitions={partitions}
-# One broker has no replicas.
+# A single broker cannot replicate.
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
-# The usual 128 MB are more than its heap.
+# The usual 128 MB exceed the heap.
 log.cleaner.dedupe.buffer.size=2097152
-# It looks for what can be compacted.
+# Pause between searches for compactable records.
 log.cleaner.backoff.ms=1000
 # A broker that was killed may come back at once, and members of groups may be declared dead soon.
 initial.broker.registration.delay.ms=0
@@ -53,7 +53,7 @@ broker.heartbeat.interval.ms=1000
 broker.session.timeout.ms=3000
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
-# Who comes without a name may do everything, a guest with a resource without rules, too.
+# Clients without a name may do everything, a guest with a resource without rules, too.
 sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config={login} required user_guest="guest";
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
@@ -64,7 +64,7 @@ LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 class KafkaBroker:
-    """A broker at `address`, which it keeps with all its data when it is killed and started."""
+    """A broker at `address`, kept with all data through kills and starts."""
 
     def __init__(self, folder: Path, jars: Path) -> None:
         self._servers = Servers(folder, jars)
@@ -87,7 +87,7 @@ class KafkaBroker:
         self._watchers: dict[str, Any] = {}
 
     def start(self) -> None:
-        """Start it; returns when it answers."""
+        """Start; returns when the broker answers."""
         file = str(self._config)
         tool = ("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", file)
         self._servers.start("broker", "kafka.Kafka", file, first=() if self._is_formatted else tool)
@@ -112,7 +112,7 @@ class KafkaBroker:
         self._servers.stop()
 
     def _client(self) -> dict[str, Any]:
-        """It looks often for a broker that is away, and does not complain of it on stderr."""
+        """The client polls often for an absent broker, and does not complain on stderr."""
         return {
             "bootstrap.servers": self.address,
             "reconnect.backoff.max.ms": 200,
@@ -123,8 +123,8 @@ class KafkaBroker:
         return AdminClient(self._client())
 
     def create(self, *topics: str, **config: str) -> None:
-        """New topics, of PARTITIONS partitions each, which the broker leads when this returns;
-        config: {max_message_bytes: …}."""
+        """New topics, of PARTITIONS partitions each, led by the broker on return; config:
+        {max_message_bytes: …}."""
         admin = self._admin()  # what it is doing ends with it
         named = {name.replace("_", "."): value for name, value in config.items()}
         made = admin.create_topics([NewTopic(each, PARTITIONS, 1, config=named) for each in topics])
@@ -159,15 +159,16 @@ class KafkaBroker:
         until(lambda: admin.describe_acls(known).result(timeout=30), "the rule holds", START_SECS)
 
     def produce(self, topic: str, numbers: Iterable[int]) -> None:
-        """Write numbers as text, each into the partition that its remainder names, in order: a new
-        topic's first batch may be refused, and without idempotence it comes behind the next one."""
+        """Write numbers as text, each into the partition named by its remainder, in order: a new
+        topic's first batch may be refused, and would come behind the next batch without
+        idempotence."""
         producer = confluent_kafka.Producer({**self._client(), "enable.idempotence": True})
         for number in numbers:
             producer.produce(topic, str(number), partition=number % PARTITIONS)
         assert producer.flush(30) == 0
 
     def committed(self, topic: str, group: str) -> list[int]:
-        """What is committed, of each partition; -1001 where nothing is."""
+        """Committed offset of each partition; -1001 without a commit."""
         if group not in self._watchers:
             self._watchers[group] = self._consumer(group)
         ask = self._watchers[group].committed
@@ -193,11 +194,11 @@ class KafkaBroker:
         return Counter(each.decode() for each in self.values(topic))
 
     def values(self, topic: str) -> list[bytes]:
-        """Those of its committed records, in no order."""
+        """Values of the committed records, unordered."""
         return [each.value() for each in self.records(topic)]
 
     def newest(self, topic: str) -> dict[bytes, bytes]:
-        """Key -> the value of its newest record; a key has one partition."""
+        """Key -> newest value; a key has one partition."""
         return {each.key(): each.value() for each in self.records(topic)}
 
     def length(self, topic: str) -> int:
@@ -212,7 +213,7 @@ class KafkaBroker:
         return {name: each.value for name, each in found.result(timeout=30).items()}
 
     def compact_soon(self, topic: str) -> None:
-        """From now on a record is compacted once the next one of its partition has come."""
+        """From now on a record is compacted once its partition has a next one."""
         changes = {"segment.ms": "100", "min.compaction.lag.ms": "0",
                    "min.cleanable.dirty.ratio": "0.001"}  # fmt: skip
         entries = [
@@ -227,9 +228,8 @@ class KafkaBroker:
     def records(self, topic: str) -> list[Any]:
         """Its committed records, in order within a partition.
 
-        From the beginning, said as an offset: else the client asks the group's coordinator, once,
-        which refuses where it has just started, and never reads the topic (librdkafka's issue
-        5586).
+        From the beginning, by offset: otherwise the client asks the group's coordinator once, a
+        coordinator just started refuses, and the topic is never read (librdkafka's issue 5586).
         """
         consumer = self._consumer("of the test")
         consumer.assign(_places(topic, confluent_kafka.OFFSET_BEGINNING))
@@ -256,7 +256,7 @@ class KafkaBroker:
         return found
 
     def _consumer(self, group: str) -> Any:
-        """A client of that group that has not joined it."""
+        """A client of the group, not yet a member."""
         return confluent_kafka.Consumer(
             {
                 **self._client(),

@@ -23,7 +23,7 @@ class RegistryServer:
         self._servers = Servers(folder, jars, options)
 
     def start(self) -> None:
-        """Start it; returns when it answers."""
+        """Start; returns when the registry answers."""
         self._servers.start("registry", "io.quarkus.runner.GeneratedMain")
         until(self._is_ready, "the registry is ready", START_SECS)
 
@@ -36,13 +36,13 @@ class RegistryServer:
             return False
 
     def compare(self, subject: str) -> None:
-        """From now on a new schema of a subject has to read what the last one has written; the
-        usual rule of this registry is that anything goes."""
+        """From now on a new schema of a subject has to read records of the last schema; by default
+        this registry accepts all schemas."""
         self._told("PUT", f"config/{subject}", {"compatibility": "BACKWARD"})
 
     def register(self, subject: str, text: str, *imported: tuple[str, str]) -> None:
-        """The text of a .proto file as a version of a subject, as a Java program does it; what it
-        imports by (name, subject)."""
+        """The text of a .proto file as a version of a subject, as a Java program does; imports by
+        (name, subject)."""
         references = [{"name": name, "subject": of, "version": 1} for name, of in imported]
         body = {"schema": text, "schemaType": "PROTOBUF", "references": references}
         self._told("POST", f"subjects/{subject}/versions", body)

@@ -20,13 +20,13 @@ START_SECS = 120.0
 """Three Java servers at once take ten seconds on two idle cores."""
 GONE_SECS = 15.0
 PORTS = range(20000, 32000)
-"""Below those that the kernel gives to clients, which would take a server's before it starts."""
+"""Below the range of client ports: a client could take a server's port before its start."""
 LOG_TAIL = 3000
-"""So many characters of a log tell why its server ended."""
+"""Characters of a log that show why its server ended."""
 JAVA_OPTIONS = (
     "-Xmx192m",
     "-XX:TieredStopAtLevel=1",
-    # A fifth of what their start takes; they come from where their dependencies come from.
+    # A fifth of what their start takes; from the source of their dependencies.
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:-BytecodeVerificationRemote",
     "-XX:+UseSerialGC",
@@ -41,7 +41,7 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
 
 
 def free_ports(count: int) -> list[int]:
-    """So many ports that nobody listens on now, all of them different."""
+    """Distinct ports of this machine without a listener."""
     with ExitStack() as opened:
         found: list[int] = []
         while len(found) < count:
@@ -54,7 +54,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def answers(port: int) -> bool:
-    """Whether somebody listens on a port of this machine."""
+    """Whether a port of this machine has a listener."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:
@@ -63,9 +63,9 @@ def answers(port: int) -> bool:
 
 
 class Servers:
-    """Java servers of one folder of jars; at the end nothing of them is left.
+    """Java servers of one folder of jars, all ended with the tests.
 
-    In their folder, `conf` is on their class path and NAME.log has what they print.
+    In their folder, `conf` is on their class path and NAME.log has their output.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Servers:
         self._running[name] = psutil.Process(int(self._warden.stdout.readline()))
 
     def kill(self, name: str) -> None:
-        """kill -9, and wait until it is gone."""
+        """kill -9, and wait for the end."""
         process = self._running.pop(name)
         process.kill()
         until(lambda: not process.is_running(), f"{name} is killed", GONE_SECS)
@@ -124,16 +124,16 @@ class Servers:
             assert process.is_running(), f"{name} ended:\n{self.log(name)[-LOG_TAIL:]}"
 
     def log(self, name: str) -> str:
-        """What a server has printed so far."""
+        """Output of a server so far."""
         return self._log(name).read_text("utf-8", "replace")
 
     def _log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
 
     def processes(self) -> list[psutil.Process]:
-        """All that was started here, directly or not, and lives."""
+        """All live processes started here, directly or indirectly."""
         return psutil.Process(self._warden.pid).children(recursive=True)
 
     def stop(self) -> None:
-        """Kill all of them and whatever they started."""
+        """Kill all servers and their descendants."""
         self._warden.communicate(timeout=GONE_SECS)

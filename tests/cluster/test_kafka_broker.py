@@ -1,4 +1,5 @@
-"""Kafka's spout and sink with a real broker: what is acked is committed, and nothing is lost."""
+"""Kafka's spout and sink with a real broker: offsets of acked records are committed, without
+loss."""
 
 import json
 import operator
@@ -39,7 +40,7 @@ HALF_DONE = [HALF // PARTITIONS] * PARTITIONS
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Two topics and a group of a test's own, in the broker that all of them share."""
+    """Two topics and a group of a test's own, in the shared broker."""
 
     broker: KafkaBroker
     numbers: str
@@ -48,7 +49,6 @@ class Work:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What its components are told."""
         return {
             "kafka.bootstrap.servers": self.broker.address,
             "kafka.topics": self.numbers,
@@ -80,8 +80,8 @@ def work(kafka: KafkaBroker) -> Work:
 
 
 def test_what_is_committed_is_what_was_acked(place: Place, work: Work) -> None:
-    """The second half is never acked. The topology is killed; the next run begins where the acks
-    ended: what was not acked comes, what was acked does not come again."""
+    """The second half is never acked. The topology is killed; the next run begins behind the acks:
+    unacked records come, acked ones do not."""
     work.broker.produce(work.numbers, range(RECORDS))
     first = work.start(place, **{"test.hold.from": HALF})
     work.until_committed(first, HALF_DONE)
@@ -100,10 +100,10 @@ def test_what_is_committed_is_what_was_acked(place: Place, work: Work) -> None:
 
 
 def test_kill_9_of_readers_writers_and_the_broker_loses_nothing(place: Place, work: Work) -> None:
-    """The partitions of a dead reader go to the other one, which begins where they were committed;
-    what bolts and a broker had when they died is read again."""
+    """The partitions of a dead reader move to the second reader, from the committed offsets;
+    records held by dead bolts and a dead broker are read again."""
     work.broker.produce(work.numbers, range(HALF))
-    # Instances that start while there is no broker end at once, again and again.
+    # Instances started without a broker end at once, again and again.
     running = work.start(place, **{"topology.restart.limit": 1000})
     running.until(lambda: max(work.committed()) > 0, "it copies", START_SECS)
     kill_9(running, "numbers[0]")
@@ -139,26 +139,24 @@ def test_a_topic_is_in_a_delta_table_once_whoever_is_killed(
 
 
 def texts(numbers: range) -> set[str]:
-    """As they are written."""
     return set(map(str, numbers))
 
 
 def kill_9(running: Running, instance: str) -> None:
-    """One process of a topology."""
     name = f"heron: {instance}"
     running.until(partial(running.process_called, name), f"{instance} runs").kill()
 
 
 def test_a_partition_that_moves_takes_its_records_along(work: Work) -> None:
-    """A second member joins: what the first one has not acked is emitted again by whoever has the
-    partition then; its late acks of partitions that are gone change nothing."""
+    """A second member joins: records unacked by the first member are emitted again by the
+    partition's new member; late acks of lost partitions are without effect."""
     work.broker.produce(work.numbers, range(RECORDS))
     a_partition_that_moves_takes_its_records_along(work.settings, work.committed)
 
 
 def test_a_transaction_is_written_once_and_as_a_whole(work: Work) -> None:
-    """As a reader of committed records sees it: a commit comes again in the same process, and in
-    another one that takes over from one that died in the middle of the next."""
+    """As read by a reader of committed records: a commit is repeated in its process, and in a
+    process that takes over after a death in the middle of the next commit."""
     config = {
         "kafka.bootstrap.servers": work.broker.address,
         "kafka.topic": work.copy,
@@ -190,8 +188,8 @@ def test_a_transaction_is_written_once_and_as_a_whole(work: Work) -> None:
 def test_a_right_that_is_denied_is_named_with_its_topic_group_or_transaction(
     place: Place, work: Work
 ) -> None:
-    """A source that may not read ends; a record that may not be written fails its tuple; a commit
-    is told, and is tried again."""
+    """A source without the right to read ends; a record without the right to write fails its tuple;
+    a refused commit is reported and retried."""
     config = {
         **work.settings, "kafka.bootstrap.servers": work.broker.guests_address,
         "kafka.producer": GUEST, "kafka.consumer": GUEST,
@@ -224,7 +222,7 @@ def test_a_right_that_is_denied_is_named_with_its_topic_group_or_transaction(
 
 
 class Whole(KafkaSpout):
-    """All that a sink can write."""
+    """All kinds of values of a sink."""
 
     outputs = ["key", "headers", "value"]
 
@@ -232,7 +230,7 @@ class Whole(KafkaSpout):
 def test_headers_come_back_and_a_record_above_the_limit_of_its_topic_is_refused(
     work: Work,
 ) -> None:
-    """By one byte: the largest one that is not refused is stored."""
+    """By one byte: the largest record below the limit is stored."""
     topic = f"small-{uuid.uuid4().hex}"
     work.broker.create(topic, max_message_bytes="20000")
     largest = "x" * (20_000 - 97)
@@ -258,7 +256,7 @@ def test_headers_come_back_and_a_record_above_the_limit_of_its_topic_is_refused(
 def test_poison_tuples_are_letters_in_a_topic_and_are_sent_again_from_there(
     place: Place, work: Work
 ) -> None:
-    """Once each, although what gives them up and what writes them is killed; all others count."""
+    """Each tuple once, despite kills of spout, bolt and sink; all further tuples count."""
     place.environment["POISONED"] = str(place.path)
     letters = f"kafka:{work.copy}@{work.broker.address}"
     running = place.start("run", POISONED, "-o", f"topology.dead.letter={letters}")
@@ -305,7 +303,7 @@ def listed(place: Place) -> list[dict[str, Any]]:
 
 
 def test_an_unknown_topic_and_a_wrong_address_are_one_line(place: Place, work: Work) -> None:
-    """Brokers that make no topics when somebody asks; a port where nobody listens."""
+    """Brokers without automatic topics; a port without a listener."""
     wrong = {"kafka.topics": "absent"}, {"kafka.bootstrap.servers": "127.0.0.1:1"}
     once = {"topology.restart.limit": 0}
     no_topic, no_broker = (work.start(place, **each, **once) for each in wrong)
@@ -314,7 +312,7 @@ def test_an_unknown_topic_and_a_wrong_address_are_one_line(place: Place, work: W
 
 
 def assert_one_line(running: Running, text: str) -> None:
-    """It ends with that error, and no other."""
+    """The only error is the final one."""
     finished = running.wait()
     assert finished.code == 1
     (error,) = finished.errors

@@ -31,7 +31,7 @@ ROWS = 200
 """Of each version."""
 BATCH = 40
 SPARK_SECS = 240.0
-"""For what takes half a minute where nothing else runs."""
+"""For operations of half a minute on an idle machine."""
 ID = {"name": "id", "type": "long"}
 NAME = {"name": "name", "type": "string"}
 SHOP = {"name": "shop", "type": "string", "default": "none"}
@@ -39,12 +39,12 @@ Row = tuple[int, str]
 
 
 def avro(*fields: Any) -> dict[str, Any]:
-    """The config of a sink that writes records with these fields."""
+    """The config of a sink of records with these fields."""
     return {"kafka.value.schema": {"type": "record", "name": "Row", "fields": list(fields)}}
 
 
 def json_schema(**properties: str) -> dict[str, Any]:
-    """The config of a sink that writes objects with these properties."""
+    """The config of a sink of objects with these properties."""
     types = {name: {"type": kind} for name, kind in properties.items()}
     schema = {"title": "Row", "type": "object", "properties": types, "required": ["id", "name"]}
     # An added property is compatible where records could not have had it.
@@ -52,13 +52,13 @@ def json_schema(**properties: str) -> dict[str, Any]:
 
 
 def protobuf(name: str) -> dict[str, Any]:
-    """The config of a sink that writes messages of that class."""
+    """The config of a sink of messages of a class."""
     return {"kafka.value.message": f"tests.cluster.rows_messages.{name}"}
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What a row is in a format, in its first version, in the second one, and refused."""
+    """Forms of a row in a format: in its first version, in the second one, and refused."""
 
     name: str
     first: dict[str, Any]
@@ -81,7 +81,7 @@ PROTOBUF = Format(
     "register the schema, or set kafka.schema.auto.register: true",
     {"kafka.value.message": "tests.cluster.rows_messages.Row"},
 )  # fmt: skip
-"""This registry does not compare files of Protobuf that are registered serialized."""
+"""This registry does not compare Protobuf files registered in serialized form."""
 JSON = Format(
     "jsonschema", json_schema(id="integer", name="string"),
     json_schema(id="integer", name="string", shop="string"),
@@ -131,7 +131,7 @@ class Work:
             yield sink
 
     def write(self, version: dict[str, Any], rows: Sequence[Row], *more: str) -> None:
-        """All of them are stored when this returns; one that the schema does not hold is not."""
+        """All valid rows are stored on return; rows outside of the schema are not."""
         fields = ("id", "name", "shop")[: 2 + len(more)]
         with self.writer(version, *fields) as sink:
             for row in rows:
@@ -141,11 +141,9 @@ class Work:
             until(lambda: sink.advance(0.1) or len(sink.acked) == len(rows), "they are stored")
 
     def copied(self) -> Counter[Row]:
-        """What the second topic has now."""
         return self.rows_in(self.copy)
 
     def rows_in(self, topic: str) -> Counter[Row]:
-        """What a topic has."""
         outputs = {"id": "bigint", "name": "string"}
         reads = {**self.settings, **self.format.reads}
         with closing(FieldReader(outputs, reads, "the test")) as reader:
@@ -161,7 +159,6 @@ class Work:
 
 
 def record(value: bytes) -> Any:
-    """As the client hands it over."""
     return SimpleNamespace(value=lambda: value, topic=lambda: "copy", headers=lambda: None)
 
 
@@ -198,7 +195,7 @@ def in_formats(*formats: Format) -> pytest.MarkDecorator:
 def test_a_topic_is_copied_while_its_schema_grows_and_reader_and_writer_are_killed(
     place: Place, work: Work
 ) -> None:
-    """A schema that the registry refuses is one line; bytes that are no record are left out."""
+    """A refused schema is one line; bytes without a record are left out."""
     running = work.start(place)
     running.until(lambda: work.copied() == Counter(FIRST), "the first version is there", START_SECS)
     for name in ("rows[0]", "copy[0]"):
@@ -244,7 +241,7 @@ def test_on_spark_a_copy_has_each_row_once_though_driver_and_workers_are_killed(
 def test_messages_of_a_proto_file_that_a_java_program_registered_are_written_and_read(
     kafka: KafkaBroker, registry: RegistryServer
 ) -> None:
-    """This registry answers with the text, and with that of the file that it imports."""
+    """This registry answers with the text, and with the text of the imported file."""
     work = new_topics(kafka, registry, PROTOBUF)
     imported, subject = f"shop-{work.rows}", f"{work.rows}-value"
     registry.register(imported, IMPORTED)

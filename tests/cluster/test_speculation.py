@@ -36,14 +36,15 @@ SPECULATION = {
     "spark.executor.memory": "512m",
     "spark.locality.wait": "0s",
     "spark.speculation": "true",
-    # As soon as half of the tasks of a stage are done, those that take twice as long.
+    # As soon as half of the tasks of a stage are done, copies of tasks with twice the duration
+    # start.
     "spark.speculation.quantile": "0.5",
     "spark.speculation.multiplier": "2",
     "spark.speculation.minTaskRuntime": "1s",
     "spark.speculation.efficiency.enabled": "false",
 }
 SECS = 600.0
-"""For what takes a minute where nothing else runs."""
+"""For operations of a minute on an idle machine."""
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[SparkPlace]:
-    """Where the query runs; what is left of it is killed at the end."""
+    """Place of the query; its remains are killed at the end."""
     made = SparkPlace(tmp_path)
     yield made
     made.close()
@@ -66,8 +67,8 @@ def test_sinks_have_each_number_once_though_each_component_hangs_in_an_attempt(
     place: SparkPlace, two_hosts: Standalone, kafka: KafkaBroker
 ) -> None:
     """Files, Parquet, a database and a topic: two hang amid a batch, two behind its commit; before
-    them their source and a bolt hang. Copies go on; what hung wakes up batches later, or its host
-    is ended."""
+    them their source and a bolt hang. Copies go on; a hung attempt wakes up batches later, or its
+    host is ended."""
     topic, marks = f"hangs-{uuid.uuid4().hex[:8]}", place.path / "marks"
     marks.mkdir()
     kafka.create(topic)
@@ -90,8 +91,8 @@ def test_sinks_have_each_number_once_though_each_component_hangs_in_an_attempt(
     run = place.heronpy("run", TOPOLOGY, *query, *cluster, *settings, *options, secs=SECS)
     run.succeeded()
     assert {each.name for each in marks.glob("hung-*")} == {f"hung-{x}" for x in HANGS_AT}
-    # A host whose worker is gone may end before that, because another worker waits for it. What
-    # wakes up in each sink is tried in tests/connectors (woke_behind_its_copy).
+    # A host without a worker may end earlier, because another worker waits for its end. A wake-up
+    # in each sink is tried in tests/connectors (woke_behind_its_copy).
     assert any(marks.glob("woke-*"))
     once = Counter(range(NUMBERS))
     parts = (each.read_text() for each in (place.path / "lines").glob("part-*"))
@@ -109,7 +110,7 @@ def test_a_topology_s_dataframe_and_the_data_source_have_each_row_once_with_copi
     tmp_path: Path, two_hosts: Standalone
 ) -> None:
     """A bolt hangs, then a task of the stage that writes: into Delta, Parquet and a folder for a
-    topology; and one that reads from there."""
+    topology; and a task that reads from the folder."""
     (tmp_path / "in").mkdir()
     for at in range(FILES):
         lines = (f"{number}\n" for number in range(at * EACH, (at + 1) * EACH))

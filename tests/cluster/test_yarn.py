@@ -18,7 +18,7 @@ from tests.process.process_support import EXAMPLES, until
 
 INSTANCE_MB = 200
 USAGE = 2
-"""Exit code for what the command itself gets wrong."""
+"""Exit code of the command's own errors."""
 COMPONENTS = ("lines", "split", "count", "seen")
 GROWING = """
 import time
@@ -45,8 +45,8 @@ class Growing(Topology):
 
 
 def test_topologies_that_end_by_themselves(west: YarnPlace) -> None:
-    """Checked and submitted, one ends; its name is free again for one that grows: YARN kills it,
-    and which instance grew stands where people look."""
+    """Checked and submitted, a topology ends; its name is free again for a growing one: YARN kills
+    the container, and the reports name the instance."""
     name = west.name
     looked = west.heronpy("clusters", "west", secs=DEADLINE_SECS).succeeded().out
     assert looked.count("  ok: ") == 4
@@ -99,7 +99,7 @@ class Greetings(Topology):
     say = Say.spec(inputs=[names])
 """
 MARK = """ $HOME `id` "\\' """
-"""It gets there unchanged, through two shells."""
+"""The value passes two shells unchanged."""
 WHEEL = {
     "greeting.py": "def greet(name):\n    return f'hello {name}'\n",
     "greeting-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n",
@@ -137,8 +137,8 @@ def test_workers_need_only_python(west: YarnPlace) -> None:
 def test_the_whole_life_of_every_back_end(
     west: YarnPlace, record_property: Callable[[str, object], None]
 ) -> None:
-    """Under load; what YARN has given follows the plan: containers come, go, shrink and grow. New
-    code gets to containers that run, and to those that are started later."""
+    """Under load; YARN's allocation follows the plan: containers come, go, shrink and grow. New
+    code reaches running containers, and later ones."""
     west.cluster("sized", packing={"padding": PADDING})
     ram = ",".join(f"{each}:{INSTANCE_MB * MIB}" for each in COMPONENTS)
     cpu = ",".join(f"{each}:0.1" for each in COMPONENTS)
@@ -155,7 +155,7 @@ def test_the_whole_life_of_every_back_end(
 
 @pytest.mark.timeout(600)
 def test_constrained_components_run_in_their_partition(west: YarnPlace) -> None:
-    """Also in a container that an update adds; a partition that YARN lacks is told in one line."""
+    """Also in a container added by an update; a partition unknown to YARN is one line."""
     yarn, edge = west.yarn, 1
     words = (EXAMPLES / "endless_words.py", "-o")
     key = "topology.component.constraints"
@@ -181,7 +181,7 @@ def test_constrained_components_run_in_their_partition(west: YarnPlace) -> None:
 
 
 def hosts_of(west: YarnPlace) -> dict[int, str]:
-    """container -> the node that it runs on."""
+    """container -> its node"""
     containers = west.node(scheduler_path(west.name))["containers"]
     return {int(number): each["host"] for number, each in containers.items() if number != "0"}
 
@@ -204,7 +204,7 @@ def test_a_bolt_is_scaled_with_its_load(west: YarnPlace) -> None:
 
 
 def reboot_a_node(deployment: Deployment, submit: Callable[[], None]) -> None:
-    """Its node manager and a container die at one moment, and the node manager comes back."""
+    """Its node manager and a container die at once, and the node manager comes back."""
     west = deployment.place
     assert isinstance(west, YarnPlace)
     host = west.node(scheduler_path(west.name))["containers"]["2"]["host"]

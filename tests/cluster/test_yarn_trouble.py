@@ -1,4 +1,4 @@
-"""What goes wrong with topologies on a real YARN: what runs dies, what is asked for is refused."""
+"""Failures of topologies on a real YARN: processes die, requests are refused."""
 
 import re
 import shutil
@@ -17,14 +17,14 @@ from tests.process.process_support import EXAMPLES, until
 from tests.process.survival import TOPOLOGY, acked, gaps, settings
 
 LINES, RATE = 100_000, 100
-"""More than are emitted while the test takes, so that the topology does not end before it is to;
-as many a second."""
+"""More than are emitted while the test takes, so that the topology does not end early; as many a
+second."""
 SPOUTS, PENDING, FLOWING_LINES = 2, 100, 50
 
 
 def test_what_is_killed_comes_back_and_nothing_is_lost(west: YarnPlace) -> None:
     """All nodes of the state store; a container's process, whose place a standby container takes;
-    the application master; and a node manager with what is on it."""
+    the application master; and a node manager with its containers."""
     name = west.name
     options, _ = settings(west.path, LINES, RATE)
     pending = f"topology.max.spout.pending={PENDING}"
@@ -79,7 +79,6 @@ def test_what_is_killed_comes_back_and_nothing_is_lost(west: YarnPlace) -> None:
 
 
 def test_what_yarn_refuses_leaves_nothing(west: YarnPlace) -> None:
-    """One line each, in time."""
     file = EXAMPLES / "at_least_once.py"
 
     def refused(cluster: str, *words: object) -> str:
@@ -114,8 +113,8 @@ def test_what_yarn_refuses_leaves_nothing(west: YarnPlace) -> None:
 
 
 def test_who_is_told_to_waits_for_room(west: YarnPlace) -> None:
-    """Longer than the cluster's file says, with a line about what is missing, until Ctrl-C, which
-    leaves nothing."""
+    """Longer than the cluster's file says, with a line about missing resources, until Ctrl-C,
+    without leftovers."""
     west.cluster("tight", ready_secs=2)
     large = ("-w", "2", "-o", f"topology.container.ram={3900 * MIB}", "--wait-for-room")
     file = EXAMPLES / "at_least_once.py"

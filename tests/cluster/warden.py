@@ -1,9 +1,9 @@
-"""The process that real servers and all that they start are children of, and do not outlive.
+"""Parent process of real servers and their children, all of them ended with the warden.
 
-It starts what it is told on stdin, a JSON object a line, and answers with the process id. At the
-end of stdin, which comes with the death of the tests, however they died, it kills everything below
-it. Containers have sessions of their own and survive a NodeManager that is killed: as their
-*subreaper* the warden becomes their parent then, so they are found all the same.
+Commands come on stdin, a JSON object a line, and are answered with the process id. At the end of
+stdin, at the latest with the death of the tests, the warden kills everything below. Containers have
+sessions of their own and survive a NodeManager killed with -9: as their *subreaper* the warden
+becomes their parent then, and finds them.
 """
 
 import ctypes
@@ -56,7 +56,7 @@ def _reap(*_: object) -> None:
 
 
 def _kill_all() -> None:
-    """Children of those that are killed become ours; until there are none."""
+    """Children of killed processes become children of the warden: repeat until all are gone."""
     this = psutil.Process()
     while left := this.children(recursive=True):
         for each in left:

@@ -18,14 +18,15 @@ from tests.process.process_support import until
 NODES = 2
 NODE_MEMORY_MB = 4096
 NODE_CORES = 8
-"""More than a node's memory has containers for: one without a free core enlarges none."""
+"""More than a node's memory has containers for: a node without a free core does not enlarge
+containers."""
 LEAST_MB = 128
 """Memory is given in multiples of it."""
 LOST_MS = 6000
-"""A NodeManager that is silent for so long is lost: longer than a busy machine pauses."""
+"""A NodeManager is lost after this silence: longer than a pause of a busy machine."""
 MASTER_LOST_MS = 60000
-"""An application master may take so long to start on a busy machine; of one that dies its node
-manager tells at once."""
+"""An application master may take so long to start on a busy machine; a death is reported at once by
+its node manager."""
 HEARTBEAT_MS = 100
 SERVER = "org.apache.hadoop.yarn.server"
 STATES = ("RUNNING", "LOST", "DECOMMISSIONED", "UNHEALTHY", "REBOOTED", "SHUTDOWN", "NEW")
@@ -59,8 +60,8 @@ SCHEDULER = {
 class YarnCluster:
     """Two nodes of 4 GiB and 8 cores; queues `default`, `small` (a tenth) and `closed` (stopped).
 
-    `conf_dir` is what HADOOP_CONF_DIR is for its users. A node keeps its address when it is killed
-    and started again; its containers survive it, as NodeManagers without recovery forget them.
+    `conf_dir` is HADOOP_CONF_DIR for users. A node keeps its address through a kill and a start;
+    its containers survive, as NodeManagers without recovery forget them.
     """
 
     def __init__(self, folder: Path, jars: Path) -> None:
@@ -111,7 +112,7 @@ class YarnCluster:
         self._servers.kill(f"nodemanager-{number}")
 
     def start_node_manager(self, number: int) -> None:
-        """Start it again if it was killed; returns when it is registered."""
+        """Start a killed node manager; returns once registered."""
         if not self._servers.is_started(f"nodemanager-{number}"):
             self._start_node(number)
         until(partial(self._is_registered, number), "the node is back", START_SECS)
@@ -121,7 +122,7 @@ class YarnCluster:
         return self.node_managers().get(self.node_id(number)) == "RUNNING"
 
     def node_id(self, number: int) -> str:
-        """What YARN calls a node: HOST:PORT."""
+        """YARN's name of the node: HOST:PORT."""
         name = "localhost" if number == 0 else _host(number)
         return f"{name}:{self._node_ports[3 * number]}"
 
@@ -154,7 +155,7 @@ class YarnCluster:
         return list((self.ask("cluster/apps").get("apps") or {}).get("app", []))
 
     def ask(self, path: str) -> dict[str, Any]:
-        """The answer of /ws/v1/PATH; empty while nobody answers."""
+        """The answer of /ws/v1/PATH; empty without an answer."""
         try:
             with urllib.request.urlopen(f"{self.web_url}/ws/v1/{path}", timeout=10) as answer:
                 return dict(json.load(answer))
@@ -162,16 +163,16 @@ class YarnCluster:
             return {}
 
     def processes(self) -> list[psutil.Process]:
-        """The servers, their containers, and what those have started."""
+        """The servers, their containers, and their descendants."""
         return self._servers.processes()
 
     def log(self, server: str) -> str:
-        """What `resourcemanager`, `nodemanager-0` or `nodemanager-1` has logged."""
+        """Log of `resourcemanager`, `nodemanager-0` or `nodemanager-1`."""
         return self._servers.log(server)
 
     def container_logs(self, application: str, name: str) -> Iterator[Path]:
-        """The files of a name that the containers of an application keep on both nodes, the oldest
-        first; YARN takes them away when the application has ended."""
+        """Files of a name in the containers of an application on both nodes, the oldest first; YARN
+        deletes them at the application's end."""
         found = self.folder.glob(f"node-*/logs/{application}/*/{name}")
         return iter(sorted(found, key=lambda each: each.stat().st_ctime))
 
@@ -198,7 +199,7 @@ class YarnCluster:
         return {
             "fs.defaultFS": self._hdfs.url,
             "hadoop.tmp.dir": self.folder / "tmp",
-            # Whom the web interfaces take everybody for.
+            # User of unauthenticated requests to the web interfaces.
             "hadoop.http.staticuser.user": getpass.getuser(),
             "ipc.client.connect.retry.interval": 200,
         }
@@ -214,7 +215,7 @@ class YarnCluster:
 
 
 def _host(number: int) -> str:
-    """Of its own for each node: YARN enlarges a container on the node whose host it is on."""
+    """Each node has a host of its own: YARN enlarges a container by its node's host."""
     return f"127.0.0.{1 + number}"
 
 
@@ -232,7 +233,7 @@ YARN_SITE: dict[str, object] = {
     "yarn.nodemanager.resource.cpu-vcores": NODE_CORES,
     "yarn.nodemanager.container-monitor.interval-ms": 500,
     "yarn.nodemanager.vmem-check-enabled": "false",
-    # Without cgroups it is the node manager itself that kills for memory.
+    # Without cgroups the node manager itself kills for memory.
     "yarn.nodemanager.resource.memory.enforced": "false",
     "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": 100,
     "yarn.nodemanager.recovery.enabled": "false",

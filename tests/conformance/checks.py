@@ -1,8 +1,8 @@
-"""What every back end has to do, in the order of a topology's life: one submit, then everything.
+"""Duties of every back end, in the order of a topology's life: one submit, then everything.
 
 A step takes a `Deployment`, uses the command line as a person does, and looks at the processes, at
-the topology master's numbers and at the records of its components. Nothing here knows which cluster
-it is on; who does makes the `Deployment` and calls `whole_life`.
+the topology master's numbers and at the records of its components. The checks do not know the
+cluster: a test of a back end makes the `Deployment` and calls `whole_life`.
 """
 
 import json
@@ -33,10 +33,10 @@ from tests.process.process_support import Finished, Master, Place, Running, unti
 from tests.process.survival import TOPOLOGY, acked, records, settings, survey
 
 LINES = 100_000
-"""More than the spouts emit in the time that all steps take."""
+"""More than the spouts emit in the time of all steps."""
 RATE = 40
-"""Lines a second: enough to be in the middle of something always, few enough to look at each, and
-that the cores are free for what starts and ends."""
+"""Lines a second: enough for constant work, few enough to check each, with free cores for starts
+and ends."""
 PENDING = 50
 FLOWING_LINES = 20
 CONTAINERS = 2
@@ -60,18 +60,18 @@ class Deployment:
     kind: str
     place: Place
     submit: tuple[object, ...]
-    """The options that bring it there."""
+    """Options of `submit` for this back end."""
     known: tuple[object, ...]
-    """The options by which the other commands find it."""
+    """Options of the rest of the commands."""
     store_url: str
     wait_secs: float
     """For whatever takes seconds on an idle machine."""
     left: Callable[[], Iterable[str]] = lambda: ()
-    """What is left on the cluster, one line each, besides processes and nodes."""
+    """Remains on the cluster, one line each, besides processes and nodes."""
     is_granted: Callable[[PackingPlan], bool] = lambda _: True
-    """Whether the cluster says that each container is as large as the plan has it."""
+    """Whether the cluster shows each container in the plan's size."""
     gets_new_code: bool = False
-    """Whether it is told to change its code as well."""
+    """Whether the life has a change of code."""
     is_self_running: bool = True
     """Whether a cluster runs the containers, and no process of ours may add some."""
     first_tuple_secs: float = field(default=float("nan"), init=False)
@@ -119,8 +119,8 @@ class Deployment:
 
 
 def whole_life(deployment: Deployment, record_property: Callable[[str, object], None]) -> None:
-    """All steps; the one that fails is in the traceback. pytest's `record_property` gets how long
-    the first tuple took, which nobody asserts."""
+    """All steps; a failed step is in the traceback. pytest's `record_property` gets the time of the
+    first tuple, without an assertion."""
     for step in STEPS:
         step(deployment)
     record_property(PROPERTY, f"{deployment.kind} {deployment.first_tuple_secs:.1f} s")
@@ -145,7 +145,7 @@ def submits(deployment: Deployment) -> None:
 
 
 def _has_ended(command: Running) -> bool:
-    """Whether it has failed: then there is no tuple to wait for."""
+    """Whether the topology has failed: then a wait for a tuple is in vain."""
     code = command.process.poll()
     assert not code, command.err
     return False
@@ -169,7 +169,7 @@ def _listed(deployment: Deployment) -> dict[str, Any]:
 
 
 def pauses_and_goes_on(deployment: Deployment) -> None:
-    """`deactivate` stops the spouts, what is in flight arrives; `activate` lets them go."""
+    """`deactivate` stops the spouts, tuples in flight arrive; `activate` resumes the spouts."""
     deployment.heronpy("deactivate")
     folder = deployment.place.path
 
@@ -186,7 +186,8 @@ def pauses_and_goes_on(deployment: Deployment) -> None:
 
 
 def bears_the_death_of_a_container(deployment: Deployment) -> None:
-    """kill -9 of the one that was added: it comes back, the others stay, nothing is lost."""
+    """kill -9 of the added container: a restart, without a change of further containers or a
+    loss."""
     before = _processes(deployment)
     victim = before.pop(ADDED)
     victim.kill()
@@ -196,7 +197,7 @@ def bears_the_death_of_a_container(deployment: Deployment) -> None:
 
 
 def restarts_a_container(deployment: Deployment) -> None:
-    """`restart` brings one container back as other processes, and waits for it."""
+    """`restart` replaces one container's processes, and waits for the new ones."""
     before = _processes(deployment)
     said = deployment.heronpy("restart", 1).out
     assert said == f"{deployment.name}: container 1 is restarted\n"
@@ -210,7 +211,7 @@ def _works(deployment: Deployment, component: str, task: int) -> bool:
 
 
 def grows_by_a_container(deployment: Deployment) -> None:
-    """`update`: one more container, and tuples are processed in it; the others stay."""
+    """`update`: one more container, which processes tuples; the rest stay."""
     before = _processes(deployment)
     deployment.heronpy("update", "--container-number", ADDED)
     _stay(deployment, before)
@@ -226,14 +227,14 @@ def grows_by_a_container(deployment: Deployment) -> None:
 
 
 def _work(deployment: Deployment, component: str, task: int) -> int:
-    """What an instance has processed or had acked, as its own process counts it."""
+    """Processed or acked tuples of an instance, as counted by its own process."""
     rows = deployment.stats(component).get("instances", [])
     return sum(each["executed"] + each["acked"] for each in rows if each["task"] == task)
 
 
 def shrinks_again(deployment: Deployment) -> None:
-    """`update` back: the container ends, and everything goes on in the others. They shrank when it
-    was added, and grow again, where they run."""
+    """`update` back: the container ends, and the work continues in the rest, whose containers grow
+    back in place."""
     _has_its_sizes(deployment)
     before = _processes(deployment)
     del before[ADDED]
@@ -247,8 +248,8 @@ def shrinks_again(deployment: Deployment) -> None:
 
 
 def changes_its_code(deployment: Deployment) -> None:
-    """`update --code` with a file that has the name of the old one: what has changed is replaced
-    wherever it is, and the containers stay. Those that are started after it have the new code."""
+    """`update --code` with a file of the old name: changed components are replaced everywhere, and
+    the containers stay. Later containers have the new code."""
     if not deployment.gets_new_code:
         return
     before, folder = _processes(deployment), deployment.place.path
@@ -266,7 +267,7 @@ def changes_its_code(deployment: Deployment) -> None:
 
 
 def ends_without_a_trace(deployment: Deployment) -> None:
-    """`kill`: no process, no node in the state store, nothing on the cluster."""
+    """`kill`: processes, nodes of the state store and objects of the cluster are gone."""
     deployment.heronpy("kill")
     assert [path(deployment.name) for path in NODES if deployment.node(path) is not None] == []
     with open_store(deployment.store_url) as store:
@@ -289,7 +290,7 @@ STEPS = (
 
 
 def _processes(deployment: Deployment) -> dict[int, psutil.Process]:
-    """container -> its executor, all of them there."""
+    """container -> its executor, for all containers."""
     numbers = (MASTER_CONTAINER, *(each.id for each in deployment.packing().containers))
     return {
         number: deployment.until(
@@ -304,7 +305,7 @@ def _is_another(deployment: Deployment, number: int, before: psutil.Process) -> 
 
 
 def _stay(deployment: Deployment, before: dict[int, psutil.Process]) -> None:
-    """AssertionError unless these containers have the same processes as before."""
+    """AssertionError unless these containers have kept their processes."""
     assert {each: deployment.container(each) for each in before} == before
 
 
@@ -320,7 +321,7 @@ def _flows(deployment: Deployment) -> None:
 
 
 def _is_complete(deployment: Deployment) -> None:
-    """All lines that were emitted before now are acked, and every word of them was seen."""
+    """All lines emitted before now are acked, with every word seen."""
     _flows(deployment)
     folder = deployment.place.path
     last = 1 + max(map(int, records(folder, "acked")))

@@ -1,5 +1,5 @@
-"""Columns of the matrix: all that one connector is tried with. What it says that it cannot do has
-to go wrong, so that no excuse outlives its reason."""
+"""Columns of the matrix: all trials of one connector. A declared inability has to fail, so that an
+excuse does not outlive its reason."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -41,7 +41,6 @@ def _folders(folder: Path) -> Callable[[], Path]:
 
 
 def _agreed(cells: Mapping[Any, str]) -> str:
-    """The one cell of all engines; AssertionError if they differ."""
     assert len(set(cells.values())) == 1, f"engines differ: {cells}"
     return next(iter(cells.values()))
 
@@ -65,8 +64,8 @@ def _everywhere(trial: Trial, sample: Sample, folder: Callable[[], Path]) -> str
 
 
 def _by_declaration(undeclared: Mapping[Any, str], declared: str) -> str:
-    """The one cell of a value without a declared type on all engines and of one with it; where the
-    store has to be told the type, it is refused without."""
+    """The cell of a value on all engines, with and without a declared type; where the store needs
+    the type, the value is refused without."""
     if declared != REFUSED and _agreed(undeclared) == REFUSED:
         return f"{declared} if declared"
     return _agreed({**undeclared, "declared": declared})
@@ -78,7 +77,7 @@ def types_out(entry: SinkEntry, folder: Path) -> Column:
 
 
 def types_in(entry: SourceEntry, folder: Path) -> Column:
-    """The same of a source."""
+    """Results of a source for each value."""
     return _types(lambda *case: source_trials.type_outcome(entry, *case), entry, folder)
 
 
@@ -91,7 +90,7 @@ def _types(trial: Trial, entry: SinkEntry | SourceEntry, folder: Path) -> Column
 
 
 def trials_out(entry: SinkEntry, folder: Path) -> Column:
-    """All else that a sink is tried with."""
+    """All further trials of a sink."""
     cells = {NULLS: _nulls(entry, folder / "nulls")}
     cells[ZONES] = _zones(lambda *case: sink_trials.type_outcome(entry, *case), folder / "zones")
     for change in SCHEMA_CHANGES:
@@ -108,7 +107,7 @@ def trials_out(entry: SinkEntry, folder: Path) -> Column:
 
 
 def trials_in(entry: SourceEntry, folder: Path) -> Column:
-    """All else that a source is tried with."""
+    """All further trials of a source."""
     return {
         ZONES: _zones(lambda *case: source_trials.type_outcome(entry, *case), folder / "zones"),
         KILLED: source_trials.killed_natively(entry, folder / "killed"),
@@ -129,7 +128,7 @@ def _nulls(entry: SinkEntry, folder: Path) -> str:
 
 
 def _zones(trial: Trial, folder: Path) -> str:
-    """Whether what becomes of a time is the same wherever the process is."""
+    """Whether times are independent of the process's zone."""
     new = _folders(folder)
     found = set()
     for name in TIMES:

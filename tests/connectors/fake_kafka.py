@@ -1,5 +1,5 @@
-"""A stand-in of confluent_kafka that keeps the client's contract on transactions, in memory: as
-KafkaSink uses it. What real brokers do is tested with real ones, in tests/cluster."""
+"""A stand-in of confluent_kafka with the client's contract on transactions, in memory, as used by
+KafkaSink. Real brokers are tested in tests/cluster."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ class FakePlace:
 
 @dataclass
 class FakeBroker:
-    """What is in the topic and committed, for readers of committed records."""
+    """Committed records of the topic, for readers of committed records."""
 
     state: tuple[list[Record], dict[str, int]] = ([], {})
     epochs: dict[str, int] = field(default_factory=dict)
@@ -52,15 +52,15 @@ class FakeBroker:
 
     @property
     def offsets(self) -> dict[str, int]:
-        """Group -> the offset that it has committed."""
         return self.state[1]
 
     def add(self, records: list[Record], offsets: dict[str, int]) -> None:
-        """In one step, as nobody sees a part of it."""
+        """In one step, so that readers do not see a part."""
         self.state = self.records + records, self.offsets | offsets
 
     def add_of(self, producer: "FakeProducer", records: list[Record], offsets: Any) -> bool:
-        """Unless another one has fenced it. In one line, as nothing comes between the two."""
+        """Unless fenced by another producer. In one line, without a gap between check and
+        addition."""
         after = self.records + records, self.offsets | offsets
         epochs, name, epoch = self.epochs, producer.id, producer.epoch
         self.state = after if (is_ours := epochs[name] == epoch) else self.state
@@ -68,7 +68,7 @@ class FakeBroker:
 
     @staticmethod
     def installed() -> "FakeBroker":
-        """An empty one, which the client that stands for confluent_kafka reaches from now on."""
+        """Install an empty broker for the stand-in client."""
         broker = FakeBroker()
         client = sys.modules["confluent_kafka"]
         assert isinstance(client, SimpleNamespace), "inside of client_in_memory() alone"
@@ -77,8 +77,8 @@ class FakeBroker:
 
 
 class FakeProducer:
-    """The transactions of confluent_kafka.Producer: as a whole, or not; who begins later fences
-    who began before. Without one each record is there at once."""
+    """The transactions of confluent_kafka.Producer: as a whole, or not; a later producer fences the
+    earlier one. Without a transaction each record is visible at once."""
 
     def __init__(self, broker: FakeBroker, settings: dict[str, Any]) -> None:
         self._broker = broker

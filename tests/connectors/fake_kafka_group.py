@@ -1,8 +1,8 @@
 """A consumer group by Kafka's rules, in memory: eager rebalances, generations, and commits that
-come late, are refused, or are repeated by the client behind later ones; `chance` decides which.
+come late, are refused, or are repeated by the client behind later commits, as drawn by `chance`.
 
-What holds here: a commit of an older generation is refused; one of the present generation is taken,
-whoever has its partition; a member that joins has nothing until all others have abandoned theirs.
+Invariants: a commit of an older generation is refused; a commit of the present generation is taken
+from any member; a joining member waits until all further members have abandoned their partitions.
 """
 
 import random
@@ -28,7 +28,8 @@ class Request:
 
 @dataclass
 class FakeGroup:
-    """The brokers: `partitions` partitions with `records` records each, and what is committed."""
+    """The brokers: `partitions` partitions with `records` records each, and the committed
+    offsets."""
 
     chance: random.Random
     partitions: int
@@ -48,18 +49,18 @@ class FakeGroup:
 
     @property
     def is_whole(self) -> bool:
-        """Whether each member knows what is its own."""
         return all(not each.has_to_leave and each.generation == self.generation
                    for each in self.members)  # fmt: skip
 
     def rebalance(self) -> None:
-        """Some member came, or the like: all give up what they have, in their next poll."""
+        """On a change of members: all give up their partitions, in their next poll."""
         for each in self.members:
             each.has_to_leave = True
         self.assign_if_all_left()
 
     def evict(self, member: "FakeMember") -> None:
-        """Its heartbeats did not come in time: the others share, before it knows."""
+        """The member's heartbeats were late: the rest share its partitions before the member
+        knows."""
         rest = [each for each in self.members if each is not member]
         self.members = rest
         member.is_evicted = True
@@ -76,8 +77,8 @@ class FakeGroup:
             each.join(self.generation, numbers[index :: len(self.members)])
 
     def take_commit(self, is_repeated: bool) -> None:
-        """The brokers look at a request; or are not ready for it, and the client repeats it behind
-        those that it has sent since."""
+        """The brokers look at a request; or are not ready, and the client repeats the request
+        behind later ones."""
         request = self.under_way.pop(0)
         if is_repeated:
             self.under_way.append(request)
@@ -105,7 +106,7 @@ class FakeMember:
         self._assigned: list[int] | None = None
         self._positions: dict[int, int] = {}
         self._paused: set[int] = set()
-        """Until they are resumed, whoever has had them meanwhile."""
+        """Paused partitions, through changes of the owner until a resume."""
 
     def list_topics(self, topic: str, timeout: float) -> Any:
         partitions = dict.fromkeys(range(self._group.partitions))
@@ -146,7 +147,7 @@ class FakeMember:
                 for each in places]  # fmt: skip
 
     def assign(self, places: list[FakePlace]) -> None:
-        """A place without an offset is one that the client asks for once: it may never be read."""
+        """For a place without an offset the client asks once: the place may never be read."""
         asked = [each for each in places if each.offset != NOTHING_COMMITTED]
         self._positions = {each.partition: max(0, each.offset) for each in asked}
 
@@ -198,7 +199,7 @@ class FakeMember:
 
 
 def client_of(group: FakeGroup) -> Any:
-    """What stands for the module confluent_kafka."""
+    """Stand-in of the module confluent_kafka."""
     return SimpleNamespace(
         TopicPartition=FakePlace,
         OFFSET_BEGINNING=BEGINNING,

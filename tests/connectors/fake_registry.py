@@ -1,5 +1,5 @@
-"""A schema registry by the rules of its REST interface, in memory, for confluent_kafka's client.
-What a real one does is tested with a real one, in tests/cluster."""
+"""A schema registry by the rules of its REST interface, in memory, for confluent_kafka's client. A
+real registry is tested in tests/cluster."""
 
 import json
 import ssl
@@ -21,9 +21,9 @@ class FakeRegistry:
     schemas: list[dict[str, Any]] = field(default_factory=list)
     subjects: dict[str, list[int]] = field(default_factory=dict)
     is_away: bool = False
-    """Whether it answers 503 to everything."""
+    """Whether every answer is a 503."""
     authorization: str = ""
-    """The header that it asks for; anything is right if empty."""
+    """The required header; empty: without authentication."""
     asked: int = 0
     """Questions so far."""
     url: str = ""
@@ -101,7 +101,7 @@ def _reads(new: dict[str, Any], old: dict[str, Any]) -> bool:
 
 @contextmanager
 def served(tls: ssl.SSLContext | None = None) -> Iterator[FakeRegistry]:
-    """An empty one, on a free port of this machine; with `tls` by https."""
+    """An empty registry, on a free port of this machine; with `tls` by https."""
     registry = FakeRegistry()
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,5 +1,5 @@
-"""Folders that take no file: what each sink is tried with, and what comes of it. AssertionError
-where it is not told, or where a row is lost without a count."""
+"""Folders without space for a file: trials of each sink and their results. AssertionError for a
+failure without a report, or a lost row without a count."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,8 +31,8 @@ LATER_SECS = 10
 
 
 def start_outcome(entry: SinkEntry, engine: str, folder: Path) -> str:
-    """`refused`: it does not begin where its folder takes no file, nor where it cannot be made; one
-    line has the folder."""
+    """`refused`: the sink does not start if its folder does not take a file or cannot be made; one
+    line names the folder."""
     out = folder / "out"
     out.mkdir(parents=True)
     store = entry.opened(out, tuple(FIELDS))
@@ -58,15 +58,14 @@ def _refuses(entry: SinkEntry, store: Store, engine: str, folder: Path, out: Pat
 
 
 def _moved(config: Any, before: str, after: str) -> Any:
-    """A config with another folder in place of one, however deep in it."""
     if isinstance(config, Mapping):
         return {name: _moved(each, before, after) for name, each in config.items()}
     return config.replace(before, after) if isinstance(config, str) else config
 
 
 def meanwhile_outcome(entry: SinkEntry, engine: str, folder: Path) -> str:
-    """`exact`: its folder takes no file for a while. It is told; afterwards each row is there once,
-    in a mode without checkpoints each that does not count as failed."""
+    """`exact`: its folder does not take a file for a while. A report says so; afterwards each row
+    is present once, in a mode without checkpoints each row not counted as failed."""
     out = folder / "out"
     out.mkdir(parents=True)
     store = entry.opened(out, tuple(FIELDS))

@@ -1,5 +1,5 @@
-"""A catalog of Iceberg in memory, whose tables are files: pyiceberg's own without its database,
-which takes two thirds of a trial. One with a database is in tests/unit (test_iceberg)."""
+"""A catalog of Iceberg in memory, whose tables are files: pyiceberg's without its database, two
+thirds of a trial. A catalog with a database is in tests/unit (test_iceberg)."""
 
 from collections import defaultdict
 from typing import Any
@@ -17,12 +17,12 @@ from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import CommitTableResponse, Table
 
 _tables: dict[str, dict[Any, str]] = defaultdict(dict)
-"""Warehouse -> name of a table -> where its newest metadata is: what is killed leaves it."""
+"""Warehouse -> table -> newest metadata: kept through kills."""
 _namespaces: dict[str, set[Any]] = defaultdict(set)
 
 
 class MemoryCatalog(SqlCatalog):
-    """Of one warehouse, for all who name it in this process."""
+    """The catalog of a warehouse, shared by all users in this process."""
 
     def __init__(self, name: str, **properties: str) -> None:
         MetastoreCatalog.__init__(self, name, **properties)
@@ -39,7 +39,7 @@ class MemoryCatalog(SqlCatalog):
         return Table(named, metadata, location, io, self)
 
     def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
-        """As a database does it: where the newest metadata is changes from what was read, or the
+        """As in a database: the pointer to the newest metadata changes from the one read, or the
         commit fails."""
         named = table.name()
         before = self.load_table(named) if named in self._tables else None

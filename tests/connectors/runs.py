@@ -1,5 +1,5 @@
 """Runs of a small topology around one connector, on each engine, in this process: natively in the
-tester, on Spark in the host of its tasks, batch by batch. What is killed is dropped as it is."""
+tester, on Spark in the host of its tasks, batch by batch. A killed part is dropped in its state."""
 
 import io
 import time
@@ -40,14 +40,14 @@ SPARK = "spark"
 SOURCE, SINK = "source", "sink"
 BATCHES_MAX = 100
 ABANDONED = "abandoned tuples"
-"""In what a source says of rows that its sink has counted."""
+"""In the report of a source about rows counted by its sink."""
 DEADLINE_SECS = 60.0
-"""For a source that waits for a broker of this process."""
+"""For a source with a broker in this process."""
 Rows = Sequence[Sequence[Any]]
 
 
 class Given(Spout, StatefulComponent):
-    """Emits the rows that a test gives, and goes on where its checkpoint was."""
+    """Emits given rows, and continues from its checkpoint."""
 
     rows: Rows = ()
 
@@ -69,7 +69,7 @@ class Given(Spout, StatefulComponent):
 
 
 class Collected(Bolt, StatefulComponent):
-    """Keeps what comes in its state."""
+    """Keeps its input in its state."""
 
     outputs: list[Any] = []
 
@@ -89,13 +89,11 @@ class Collected(Bolt, StatefulComponent):
 
 @dataclass(slots=True)
 class Ended:
-    """What a run came to."""
-
     errors: list[str] = field(default_factory=list)
     failed: int = 0
-    """Rows that are counted as failed."""
+    """Rows counted as failed."""
     was_refused: bool = False
-    """It could not even begin, or ended by itself."""
+    """Whether the run failed to start, or ended by itself."""
 
 
 def sinking(
@@ -110,7 +108,7 @@ def sinking(
 def reading(
     fields: Sequence[str], config: Mapping[str, Any], types: Sequence[str] = ()
 ) -> TopologySpec:
-    """A source of its own, and what collects."""
+    """A source, and a bolt that collects."""
     return _topology((StreamSpec(DEFAULT_STREAM, tuple(fields), types=tuple(types)),), config, {})
 
 
@@ -128,7 +126,7 @@ def _topology(
 
 @contextmanager
 def classes(source: type, sink: type) -> Iterator[None]:
-    """While a topology runs: what its two components are."""
+    """Classes of the two components, while a topology runs."""
     found = {"ConnectorSource": source, "ConnectorSink": sink}
     fixtures.tested_classes.update(found)
     try:
@@ -146,8 +144,8 @@ def given(rows: Rows) -> type[Given]:
 def natively(
     topology: TopologySpec, mode: str, wanted: int | None = None
 ) -> tuple[Ended, list[list[Any]]]:
-    """To the end of the data, or so many rows; with a checkpoint before it. What the run came to,
-    and what a `Collected` has."""
+    """To the end of the data, or to a number of rows, with a checkpoint before. Returns the result
+    of the run, and the content of a `Collected`."""
     ended, rows = Ended(), []
     config = {keys.RELIABILITY_MODE: mode}
     try:
@@ -179,8 +177,8 @@ def has_rows(tester: TopologyTester, wanted: int | None) -> bool:
 
 class SparkRun:
     """The tasks of a topology as Spark's workers host them: each batch level by level, without a
-    JVM. A host that is killed in a batch is replaced, and the batch comes again; one that hangs has
-    a copy, and what it does when it wakes up counts for nothing."""
+    JVM. A host killed in a batch is replaced, and the batch is repeated; a hanging host has a copy,
+    and its writes after the wake-up do not count."""
 
     def __init__(self, topology: TopologySpec, folder: Path, rows_per_batch: int = 1000) -> None:
         self._plan = compile_topology(topology)
@@ -192,12 +190,12 @@ class SparkRun:
         """Of the newest batch."""
         self.kills = 0
         self.refused: list[str] = []
-        """What attempts raised that woke up behind their copies, or whose sink one had fenced."""
+        """Errors of attempts woken behind their copies, or with a fenced sink."""
         self._may_repeat = False
         self.before_level: Callable[[int], Any] = lambda level: None
         """May raise InstanceKilled."""
         self.after_kill: Callable[[], Any] = lambda: None
-        """What the end of a process does besides."""
+        """Further effects of a process's end."""
         self.ended = Ended()
 
     def _made(self) -> TaskHost:
@@ -231,15 +229,15 @@ class SparkRun:
         raise AssertionError(f"{BATCHES_MAX} batches, and no end")
 
     def copy_goes_on(self, batches: int) -> None:
-        """While an attempt hangs: another host does its batch, and those behind it. It may be
-        fenced by what wakes up, once: its batch comes again."""
+        """While an attempt hangs: another host does its batch, and the next batches. The woken
+        attempt may fence the copy once: then its batch is repeated."""
         self._host, self._may_repeat = self._made(), True
         for _ in range(batches):
             self.results = self._attempt()
             self._batch += 1
 
     def restart(self) -> None:
-        """Its hosts are others; it goes on from the checkpoint."""
+        """Continue from the checkpoint on new hosts."""
         self._host.close()
         self._host = self._made()
 
@@ -271,7 +269,7 @@ class SparkRun:
 
     @property
     def last_rows(self) -> list[list[Any]]:
-        """What a `Collected` at the end has."""
+        """Content of a `Collected` at the end."""
         (task,) = self._plan.packing.tasks_of[SINK]
         return list(getattr(self._host._live[task]._instance.component, "rows", []))
 
@@ -279,7 +277,8 @@ class SparkRun:
 def on_spark(
     topology: TopologySpec, folder: Path, wanted: int | None = None
 ) -> tuple[Ended, list[list[Any]]]:
-    """To the end of the data, or so many rows; what the run came to, and what a `Collected` has."""
+    """To the end of the data, or to a number of rows; returns the result of the run, and the
+    content of a `Collected`."""
     try:
         run = SparkRun(topology, folder)
         for _ in run.run():
@@ -307,11 +306,11 @@ class At(FaultPlan):
 
 
 class Hangs(At):
-    """Hangs there instead, until something else has happened."""
+    """Hangs there until another event."""
 
     meanwhile: Callable[[], Any]
 
     def die(self) -> None:
-        """As if this process was frozen, and wakes up now."""
+        """As if this process was frozen, and woke up now."""
         self.kill_in_line, self.was_killed = None, True
         self.meanwhile()

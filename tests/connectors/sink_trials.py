@@ -1,5 +1,5 @@
-"""What each sink is tried with, and what comes of it: cells of the matrix. AssertionError where a
-value is lost, changed or doubled without a word."""
+"""Trials of each sink and their results: cells of the matrix. AssertionError for a value lost,
+changed or doubled without a report."""
 
 import os
 import time
@@ -32,7 +32,7 @@ from tests.connectors.sinks import SinkEntry, Store
 ENGINES = (*NATIVE, SPARK)
 MOMENTS = ("a tuple", "before the end of a batch", "after the end of a batch")
 COMMITS = ("before a commit", "after a commit")
-"""Of sinks that commit what a batch has prepared."""
+"""Of sinks with a commit per batch."""
 COPIED = (1, 2)
 """Batches that the copy of an attempt has done when the attempt wakes up."""
 BATCH_ROWS = 2
@@ -40,7 +40,7 @@ KILLED_ROWS = 7
 """Four batches."""
 ROWS_AMONG = 100
 BAD = "\ud800"
-"""Half a character: what no sink holds."""
+"""Half a character: refused by all sinks."""
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def write(
     engine: str,
     folder: Path,
 ) -> Ended:
-    """Write rows, to the end of the data; what the run came to."""
+    """Write rows, to the end of the data; the result of the run."""
     topology = sinking(fields, entry.kind, store.config)
     with classes(given(rows), entry.kind):
         if engine == SPARK:
@@ -83,8 +83,8 @@ def _empty(folder: Path) -> Path:
 def type_outcome(
     entry: SinkEntry, sample: Sample, engine: str, is_declared: bool, folder: Path
 ) -> str:
-    """What becomes of a value between two rows without: `same`, `as text`, or `refused`, which is
-    told and counted; its neighbours are there."""
+    """Result of a value between two rows without a value: `same`, `as text`, or `refused`, reported
+    and counted; its neighbours are stored."""
     store = entry.opened(_empty(folder / "out"), ("id", "value"))
     declared = sample.declared if is_declared else None
     fields = {"id": "bigint" if declared else None, "value": declared}
@@ -105,8 +105,8 @@ def type_outcome(
 
 
 def bad_row_outcome(entry: SinkEntry, engine: str, folder: Path) -> str:
-    """`alone`: of a transaction (a batch) the one bad row is told and counted, all others are
-    there."""
+    """`alone`: of a transaction (a batch) the bad row is reported and counted, all further rows are
+    stored."""
     store = entry.opened(_empty(folder / "out"), ("id", "value"))
     bad = ROWS_AMONG // 2
     rows = [[number, BAD if number == bad else "x"] for number in range(ROWS_AMONG)]
@@ -140,8 +140,8 @@ def nulls_outcome(
 
 
 def schema_outcome(entry: SinkEntry, change: str, engine: str, folder: Path) -> str:
-    """A run with two fields, then one with the changed ones, into the same store: `merged` (all
-    rows are there, with what they have), or `refused` (told; the first ones are there)."""
+    """A run with two fields, then one with the changed ones, into one store: `merged` (all rows are
+    stored, with their own fields), or `refused` (reported; the first rows are stored)."""
     changes = {
         "a field more": {"id": "bigint", "value": "string", "more": "double"},
         "a field less": {"id": "bigint"},
@@ -189,7 +189,7 @@ SCHEMA_CHANGES = (
 
 def killed_on_spark(entry: SinkEntry, folder: Path) -> str:
     """`exact`: its task is killed at each moment of each batch, and at each line of its end; each
-    row is there once, and none before its batch is done."""
+    row is stored once, never before its batch is done."""
     kills = 0
     for moment in MOMENTS:
         for nth in range(1, 4):
@@ -203,7 +203,7 @@ def killed_on_spark(entry: SinkEntry, folder: Path) -> str:
 
 
 def _watched(kind: type[TwoPhaseSink], plan: FaultPlan) -> type[TwoPhaseSink]:
-    """The same sink, which dies as planned."""
+    """A sink with a planned death."""
 
     class Watched(kind):  # type: ignore[misc, valid-type]
         def process(self, tup: Any) -> None:
@@ -242,8 +242,8 @@ def _killed(entry: SinkEntry, folder: Path, moment: str, nth: int) -> int:
 
 def woke_behind_its_copy(entry: SinkEntry, folder: Path) -> int:
     """An attempt of a batch hangs at each moment, and at each line of its end; meanwhile a copy on
-    another host does the batch, or the next one as well; then it wakes up. Each row is there once.
-    In how many cases the sink refused what woke up."""
+    another host does the batch, or the next one as well; then the attempt wakes up. Each row is
+    stored once. Returns the number of woken attempts refused by the sink."""
     refused = hung = 0
     for batches in COPIED:
         for moment in (*MOMENTS, *COMMITS):

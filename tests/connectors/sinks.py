@@ -1,5 +1,5 @@
-"""The sinks that are tried: how each one's store begins, what is read from it without us, and what
-it says that it cannot do."""
+"""The tried sinks: the first state of each store, its content as read by independent readers, and
+its declared limits."""
 
 import json
 import sqlite3
@@ -42,7 +42,7 @@ class Store:
 
     config: Mapping[str, Any]
     rows: Callable[[], list[Row]]
-    """What a reader of its own sees now, in any order."""
+    """Rows seen by an independent reader, in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class SinkEntry:
     opened: Callable[[Path, tuple[str, ...]], Store]
     """Makes an empty store for rows with these fields, in an empty folder."""
     form: Form = lambda value: value
-    """What a value is read back as where the store has no type for it."""
+    """The read form of a value without a type in the store."""
     cannot: Mapping[str, str] = field(default_factory=dict)
-    """Property -> why it has it not."""
+    """Property -> reason for its absence."""
     each_line: bool = True
-    """Whether it is killed at each line of a commit, too."""
+    """Whether kills are tried at each line of a commit, too."""
     each_copied_line: bool = False
     """Whether an attempt hangs at each line of a batch's end, too, while a copy of it goes on."""
 
@@ -84,7 +84,7 @@ def _json_files(folder: Path, fields: tuple[str, ...]) -> Store:
 
 
 def _text_files(folder: Path, fields: tuple[str, ...]) -> Store:
-    """Its lines are those of the value alone; the id stands before it."""
+    """Lines with the value alone, behind the id."""
 
     def rows() -> list[Row]:
         found = [each.split(b" ", 1) for each in _lines(folder)]
@@ -127,7 +127,7 @@ def _delta_table(folder: Path, fields: tuple[str, ...]) -> Store:
 
 
 def _iceberg_table(folder: Path, fields: tuple[str, ...]) -> Store:
-    """Which files it has, pyiceberg says; what is in them, another reader."""
+    """pyiceberg names the files; an independent reader reads them."""
     catalog = {
         "py-catalog-impl": f"{MemoryCatalog.__module__}.{MemoryCatalog.__name__}",
         "warehouse": f"file://{folder}/warehouse",
@@ -190,8 +190,6 @@ def _postgres_table(folder: Path, fields: tuple[str, ...]) -> Store:
 
 
 class Database(DatabaseSink):
-    """Nothing here is about power cuts."""
-
     def connect(self) -> Any:
         connection = super().connect()
         connection.execute("PRAGMA synchronous = OFF")
@@ -231,7 +229,7 @@ def _segments(folder: Path, fields: tuple[str, ...]) -> Store:
 
 
 def as_json(value: Any) -> Any:
-    """What JSON has for a value that it has no type for: its text; a list for a tuple."""
+    """JSON's form of a value without a type: its text; a list for a tuple."""
     if isinstance(value, (date, time, Decimal, UUID)):
         return str(value)
     return list(value) if isinstance(value, tuple) else value
@@ -243,7 +241,7 @@ def as_line(value: Any) -> bytes:
 
 
 def as_record(value: Any) -> bytes | None:
-    """A text and bytes as they are, none as none, all else as JSON."""
+    """Text and bytes unchanged, None as None, the rest as JSON."""
     if value is None or isinstance(value, bytes):
         return value
     return (
@@ -259,7 +257,7 @@ def as_arrow(value: Any) -> Any:
 
 
 def as_sqlite(value: Any) -> Any:
-    """It has no truth values; dates and times are their text, as the driver writes them."""
+    """SQLite lacks truth values; dates and times are texts of the driver."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, datetime):

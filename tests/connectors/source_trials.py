@@ -1,5 +1,5 @@
-"""What each source is tried with, and what comes of it: cells of the matrix. AssertionError where a
-value is lost, changed or doubled without a word."""
+"""Trials of each source and their results: cells of the matrix. AssertionError for a value lost,
+changed or doubled without a report."""
 
 import gc
 import time
@@ -36,7 +36,7 @@ CALLS_TO_KILL_IN = 5
 def read(
     entry: SourceEntry, config: Any, engine: str, folder: Path, wanted: int
 ) -> tuple[Ended, list[Any]]:
-    """Read what is there; what the run came to, and the values in order."""
+    """Read all rows; returns the result of the run, and the values in order."""
     topology = reading(entry.outputs, config)
     with classes(_kind(entry), Collected):
         if engine == SPARK:
@@ -53,7 +53,7 @@ def _kind(entry: SourceEntry) -> type[Spout]:
 def type_outcome(
     entry: SourceEntry, sample: Sample, engine: str, is_declared: bool, folder: Path
 ) -> str:
-    """What a value is emitted as that stands between two equal ones."""
+    """The emitted form of a value between two equal ones."""
     (folder / "in").mkdir(parents=True)
     declared = sample.declared if is_declared else None
     try:
@@ -72,7 +72,7 @@ def type_outcome(
 
 
 def killed_natively(entry: SourceEntry, folder: Path) -> str:
-    """`exact`: it is killed, and what reads it, before and after checkpoints."""
+    """`exact`: kills of the source and its reader, before and after checkpoints."""
     for victim in (SOURCE, SINK):
         config = _numbered(entry, folder / victim)
         topology = reading(entry.outputs, config)
@@ -131,7 +131,7 @@ def killed_on_spark(entry: SourceEntry, folder: Path) -> str:
 
 
 def _watched(kind: type[Spout], plan: At) -> type[Spout]:
-    """The same source, which dies as planned."""
+    """A source with a planned death."""
 
     class Watched(kind):  # type: ignore[misc, valid-type]
         def next_tuple(self) -> None:

@@ -1,4 +1,4 @@
-"""The sources that are tried: how others put rows into each one's store, and how it reads them."""
+"""The tried sources: independent writers of each store, and the source's reader."""
 
 import atexit
 import csv
@@ -46,7 +46,7 @@ Values = Sequence[Any]
 
 
 class NotThere(Exception):
-    """The store has no such value."""
+    """The value is outside of the store's types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,14 @@ class SourceEntry:
     name: str
     kind: type[Spout]
     filled: Callable[[Path, Values, str | None], Mapping[str, Any]]
-    """Lets others write values, of a declared type or of none, into an empty folder; the source's
-    config. NotThere if the store cannot hold one of them."""
+    """Writes values, with or without a declared type, into an empty folder; returns the source's
+    config. NotThere if the store cannot hold a value."""
     outputs: tuple[str, ...] = ("value",)
     form: Form = lambda value: value
     cannot: Mapping[str, str] = field(default_factory=dict)
-    """Property -> why it has it not."""
+    """Property -> reason for its absence."""
     ends: bool = True
-    """Whether it finishes by itself at the end of what is there."""
+    """Whether the source finishes by itself at the end of its data."""
 
 
 def _lines(folder: Path, values: Values, declared: str | None) -> Mapping[str, Any]:
@@ -194,7 +194,7 @@ def _type_of(values: Values) -> str:
 
 
 def _registered(form: str, values: Values, kind: str, said: str | None) -> Mapping[str, Any]:
-    """Each a record of one nullable field, by a schema that a registry has."""
+    """Each a record of one nullable field, by a schema in a registry."""
     config = {schema_registry.URL: _registry().url}
     registry = schema_registry.registry_of(config, "test", form)
     topic = f"{form}-{next(_numbers)}"
@@ -209,7 +209,7 @@ def _avro_records(folder: Path, values: Values, declared: str | None) -> Mapping
 
 
 def _json_schema_records(folder: Path, values: Values, declared: str | None) -> Mapping[str, Any]:
-    """Each an object of one nullable property, by the schema that its declared type has."""
+    """Each an object of one nullable property, by the schema of the declared type."""
     try:
         return _registered("jsonschema", values, _type_of(values), None)
     except (ComponentError, ValueError):
@@ -257,7 +257,7 @@ def _column_of(value: Any) -> str:
 
 
 def _postgres_rows(values: Values) -> tuple[str, Callable[[psycopg.Connection[Any]], None]]:
-    """The name of an empty table, and what fills it."""
+    """The name of an empty table, and its writer."""
     kind = next((_column_of(each) for each in values if each is not None), "bigint")
     name = f"source{next(_numbers)}"
 
@@ -311,19 +311,18 @@ def as_postgres(value: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """It has no tuples."""
     return list(value) if isinstance(value, tuple) else value
 
 
 def as_json_schema(value: Any) -> Any:
-    """Dates, times and decimals are texts unless the fields that read them declare types."""
+    """Dates, times and decimals are texts unless the reading fields declare types."""
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if isinstance(value, (date, Decimal)) else as_json(value)
 
 
 def as_read_from_csv(value: Any) -> Any:
-    """What could be a number only with a loss is a text; a file has an empty text for none."""
+    """A number with a loss of digits stays a text; a file has an empty text for None."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, int) and value >= 10**18:

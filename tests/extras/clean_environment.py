@@ -1,4 +1,4 @@
-"""A virtual environment that has nothing but what is installed in it, and a home that is empty."""
+"""A virtual environment with only the installed packages, and an empty home."""
 
 import re
 import subprocess
@@ -16,19 +16,19 @@ INSTALL_SECS = 1800
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What a command left."""
+    """Result of a command."""
 
     code: int
     out: str
     err: str
 
     def succeeded(self) -> "Finished":
-        """Itself; AssertionError with its output if it failed."""
+        """The command itself; AssertionError with its output after a failure."""
         assert self.code == 0, self.out + self.err
         return self
 
     def refused(self) -> str:
-        """Its one line of error; AssertionError if it succeeded or said more."""
+        """The line of error; AssertionError after a success or more output."""
         assert self.code != 0, self.out
         lines = [line for line in self.err.splitlines() if line.startswith("heronpy: ")]
         assert "Traceback" not in self.err, self.err
@@ -64,7 +64,7 @@ class CleanEnvironment:
         subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
 
     def install(self, *packages: str) -> None:
-        """With pip, as a user does it, with pip's settings of this machine."""
+        """With pip, as a user does, with pip's settings of this machine."""
         words = ["-m", "pip", "install", "--quiet", *packages]
         subprocess.run([str(self._bin / "python"), *words], check=True, timeout=INSTALL_SECS)
 
@@ -93,4 +93,4 @@ class CleanEnvironment:
 
 
 Installed = Callable[..., CleanEnvironment]
-"""Makes an environment with the extras that are its arguments."""
+"""Makes an environment with the given extras."""

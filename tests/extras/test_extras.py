@@ -1,5 +1,5 @@
-"""The wheel in clean environments: what the documentation shows runs with the extra that it names,
-and without it there is one line that names the extra."""
+"""The wheel in clean environments: documented programs run with the named extra, and without the
+extra a single line names the extra."""
 
 import json
 import socket
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(3600)
 
 GUIDE, CONNECTORS = "docs/GUIDE.md", "docs/CONNECTORS.md"
 TOTALS = ["0 166833", "1 166167", "2 166500"]
-"""What totals.py prints."""
+"""Output of totals.py."""
 LINES = "".join(f"line {number}\n" for number in range(1000))
 SCRIPT_LINES_MAX = 30
 ROCKSDB = ("-o", "topology.state.backend=rocksdb")
@@ -40,13 +40,12 @@ def some_lines(environment: CleanEnvironment) -> None:
 
 
 def copied(environment: CleanEnvironment) -> str:
-    """What copy_lines.py has written."""
     files = sorted((environment.work / "copy").glob("part-*"))
     return "".join(each.read_text() for each in files)
 
 
 def in_store(url: str) -> tuple[str, str]:
-    """The option for checkpoints that go there."""
+    """The option for checkpoints in a store."""
     return "-o", f"topology.checkpoint.store={url}"
 
 
@@ -100,7 +99,7 @@ def test_distributions_with_packages_of_the_same_names_stay_whole(
 
 
 def test_the_service_needs_nothing_but_its_extra(installed: Installed) -> None:
-    """It has all it needs when it finds that its port is in use."""
+    """The service has all its parts once it reports the port as used."""
     alone = installed("ui")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         line = alone.heronpy("ui", "--port", taken.getsockname()[1]).refused()
@@ -196,7 +195,7 @@ def test_lines_become_a_delta_table(installed: Installed) -> None:
 def test_a_pyspark_program_is_killed_and_continued_on_every_master(
     installed: Installed, tmp_path: Path
 ) -> None:
-    """word_counts.py as SPARK.md has it: each row is in its Delta table once."""
+    """word_counts.py of SPARK.md: each row is in its Delta table once."""
     alone = installed("spark")
     alone.save("docs/SPARK.md", "word_counts.py")
     assert len((alone.work / "word_counts.py").read_text().splitlines()) <= SCRIPT_LINES_MAX
@@ -223,7 +222,7 @@ def test_a_pyspark_program_is_killed_and_continued_on_every_master(
 
 
 def spark_home_of(environment: CleanEnvironment) -> str:
-    """Where that environment has Spark."""
+    """Spark's folder in the environment."""
     look = "from pyspark.find_spark_home import _find_spark_home as find; print(find())"
     return environment.run("python", "-c", look).succeeded().out.strip()
 

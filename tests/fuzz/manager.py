@@ -1,6 +1,6 @@
-"""A stream manager between instances, peers and a master that say anything.
+"""A stream manager between instances, peers and a master with arbitrary messages.
 
-Around the core stands what stream_manager/server.py does with bytes and with instructions.
+The core is surrounded by a model of stream_manager/server.py with its bytes and instructions.
 """
 
 from array import array
@@ -39,12 +39,12 @@ HIGH_BYTES, LOW_BYTES, WINDOW_BYTES, PIPELINED_BYTES = 6000, 2000, 4000, 500
 STEPS_MAX = 30
 LOCAL = (world.SPOUT, world.SPLIT, world.EVERY, world.EVERY + 1)
 INCARNATION = 1 << 60
-"""Of the processes that come at the end, or the next one that no process has had before."""
+"""Of the final processes, or the next unused number."""
 ROUNDS_MAX = 1000
 
 
 def manager_steps(rng: Random) -> list[Any]:
-    """A mode of back-pressure, or that checkpoints are taken; then what arrives."""
+    """A mode of back-pressure, or checkpoints; then arriving messages."""
     mode = some(rng, (keys.STAGE, keys.STAGE, keys.SPOUT, keys.DROP, keys.EFFECTIVELY_ONCE))
     steps: list[Any] = [("mode", mode)]
     if rng.randrange(4):
@@ -105,7 +105,7 @@ def _step(rng: Random) -> Any:
 
 
 def _link_head(rng: Random) -> tuple[int, ...]:
-    """What a link frame says: mostly the next message of container 2, sometimes anything."""
+    """Header of a link frame: mostly of the next message of container 2, sometimes arbitrary."""
     number, acked = rng.randrange(4), rng.randrange(4)
     sender, generation = some(rng, ((88, 1), (88, 1), (99, 2), (7, 0)))
     acked_sender = some(rng, (0, 5))  # 5 is this stream manager's incarnation
@@ -118,7 +118,7 @@ def _link_head(rng: Random) -> tuple[int, ...]:
 
 
 def _message(rng: Random, expected: Any) -> bytes:
-    """Mostly of a class that is expected there."""
+    """Mostly of an expected class."""
     options = world.messages_of(expected) if rng.randrange(8) else world.control_messages()
     return mutated_message(rng, message_codec.encode(some(rng, options)))
 
@@ -130,7 +130,7 @@ _OF_THE_MASTER: dict[str, events.ControlEvent] = {
 
 
 class Fake:
-    """The server around the core: what it sends is encoded, peers refuse while they are full."""
+    """The server around the core: messages are encoded, full peers refuse."""
 
     def __init__(self, mode: str) -> None:
         self.mode = mode
@@ -153,11 +153,11 @@ class Fake:
         self.to_locals: list[events.ToLocal] = []
 
     def counted(self) -> int:
-        """All that was counted."""
+        """All counted losses."""
         return sum(self.core.state.counters.values())
 
     def handle(self, event: events.Event) -> None:
-        """An event that arrives alone, and what leaves then."""
+        """An event, and the messages sent in response."""
         self._handle(event)
         self._handle(events.InputTaken())
 
@@ -186,7 +186,7 @@ class Fake:
 
     @staticmethod
     def _check(frames: Frames) -> None:
-        """What an instance gets is well-formed, whatever others sent."""
+        """Messages to an instance are well-formed, for any input."""
         head = parse_header(frames[0])
         if head.kind == FrameKind.DATA:
             check_batch(head, frames)
@@ -198,7 +198,7 @@ class Fake:
             assert head.kind in (FrameKind.ACKED, FrameKind.FAILED, FrameKind.EXPIRED)
 
     def take(self, step: Any) -> None:
-        """One step."""
+        """Take a step."""
         match step:
             case "mode", _:
                 pass
@@ -235,7 +235,8 @@ class Fake:
 
 
 def run_manager(steps: list[Any]) -> None:
-    """Nothing raises, the state fits together after each step, and sound messages work after it."""
+    """Nothing raises, the state fits together after each step, and sound messages work
+    afterwards."""
     fake = Fake(next((step[1] for step in steps if step[0] == "mode"), keys.STAGE))
     for step in steps:
         before = fake.counted()
@@ -246,7 +247,7 @@ def run_manager(steps: list[Any]) -> None:
 
 
 def _still_works(fake: Fake) -> None:
-    """New processes register; a batch arrives, is acked, and its spout hears of it."""
+    """New processes register; a batch arrives, is acked, and its spout gets the result."""
     core = fake.core
     fake.full = False
     for _ in range(ROUNDS_MAX):
@@ -259,12 +260,12 @@ def _still_works(fake: Fake) -> None:
     if fake.mode == keys.EFFECTIVELY_ONCE:
         if core.epoch == EPOCH_MAX:
             return
-        # All are restored, so that nothing is held back any more.
+        # All tasks are restored, so that queues are released.
         plan = _plan(fake.mode, max(core.epoch + 1, world.EPOCH))
         fake.handle(events.FromMaster(plan))
     incarnation = _unused_incarnation(fake)
     for task in LOCAL:
-        # Born after whatever has registered before: of two processes the later-born one stays.
+        # Born after all registrations so far: of two processes the later-born stays.
         born_ms = (core.state.queues[task].born_ms or 0) + 1
         hello = messages.RegisterInstance(
             task=task, incarnation=incarnation, pid=1, born_ms=born_ms
@@ -288,15 +289,15 @@ def _still_works(fake: Fake) -> None:
 
 
 def _unused_incarnation(fake: Fake) -> int:
-    """A number of a process that none of the tasks has had: one that was drawn for an earlier
-    process, which another one has replaced, would be refused, and rightly."""
+    """An unused number of a process: the number of an earlier, replaced process would rightly be
+    refused."""
     queues = [fake.core.state.queues[task] for task in LOCAL]
     known = {number for each in queues for number in (*each.superseded, each.incarnation)}
     return next(number for number in count(INCARNATION) if number not in known)
 
 
 def _consume(fake: Fake, task: int, incarnation: int) -> None:
-    """The instance reports what it has, until nothing waits for it."""
+    """The instance reports consumption until its queue is empty."""
     head = with_consumed(header(FrameKind.CONSUMED, fake.core.epoch, task, 0, 0), 65535)
     queue = fake.core.state.queues[task]
     for _ in range(ROUNDS_MAX):

@@ -1,4 +1,4 @@
-"""A topology master to which anybody says anything."""
+"""A topology master with arbitrary senders."""
 
 import json
 from random import Random
@@ -15,12 +15,12 @@ from .mutate import mutated_message, some
 
 STEPS_MAX = 30
 CHECKPOINTS = "checkpoints"
-"""A step that lets the topology take them, from the beginning."""
+"""A step after which the topology takes updates, from the beginning."""
 SENDERS = (b"one", b"two", b"three")
 
 
 def master_steps(rng: Random) -> list[Any]:
-    """What arrives, from whom, and how time passes."""
+    """Messages, their senders, and the passage of time."""
     steps: list[Any] = []
     if rng.randrange(4):
         registers = [
@@ -62,7 +62,7 @@ class Fake:
         self.handle(event)
 
     def handle(self, event: events.Event) -> None:
-        """What it sends can be encoded, what it stores is JSON."""
+        """Sent messages can be encoded, stored values are JSON."""
         for each in self.core.handle(event, self.now):
             match each:
                 case events.Send(_, message):
@@ -83,7 +83,7 @@ class Fake:
                     self.successor(checkpoints=kept)
 
     def successor(self, **stored: Any) -> None:
-        """A master that takes over understands what this one has stored."""
+        """The next master understands the stored values."""
         TopologyMaster(world.topology(), world.PACKING, self.options, **stored)
 
     def passes(self, secs: float) -> None:
@@ -93,7 +93,8 @@ class Fake:
 
 
 def run_master(steps: list[Any]) -> None:
-    """Nothing raises, nobody unknown gets into the state, and a command is answered after it."""
+    """Without an exception; unknown processes stay out of the state, and a command is answered
+    afterwards."""
     fake = Fake(CHECKPOINTS in steps)
     for step in steps:
         if isinstance(step, float):
@@ -105,7 +106,6 @@ def run_master(steps: list[Any]) -> None:
 
 
 def _still_works(fake: Fake) -> None:
-    """New stream managers get their places, and `stats` shows them."""
     for container in (1, 2):
         register = messages.RegisterStreamManager(
             container=container,
@@ -130,5 +130,5 @@ def _still_works(fake: Fake) -> None:
     (answer,) = fake.sent
     assert isinstance(answer.message, messages.Reply)
     assert answer.message.ok
-    # An update that a command has begun may have brought another one.
+    # An update started by a command may have added a container.
     assert {1, 2} <= set(json.loads(json.dumps(dict(answer.message.data)))["containers"])

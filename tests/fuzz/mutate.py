@@ -20,7 +20,6 @@ CHANGES_MAX = 3
 
 
 def some(rng: Random, options: Sequence[Of]) -> Of:
-    """One of them."""
     return options[rng.randrange(len(options))]
 
 
@@ -118,7 +117,7 @@ def mutated_value(rng: Random, value: Any) -> Any:
 
 
 def mutated_message(rng: Random, data: bytes) -> bytes:
-    """A control message's bytes: its fields changed, or its bytes; now and then neither."""
+    """A control message's bytes: its fields changed, or its bytes, or now and then unchanged."""
     match rng.randrange(5):
         case 0:
             return data
@@ -139,7 +138,7 @@ Fails = Callable[[Any], bool]
 
 
 def smallest(steps: list[Any], fails: Fails) -> list[Any]:
-    """Steps of which none can be left out, and no bytes in them shortened, without it passing."""
+    """A failing sequence that passes after any removal of a step or of bytes in a step."""
     steps = _cut(steps, fails)
     for at in range(len(steps)):
         steps[at] = _shorter(steps[at], _in_place(steps, at, fails))
@@ -147,7 +146,7 @@ def smallest(steps: list[Any], fails: Fails) -> list[Any]:
 
 
 def _cut(whole: Any, fails: Fails) -> Any:
-    """A list or bytes with everything left out that is not needed, large pieces first."""
+    """A list or bytes without unnecessary parts, large pieces removed first."""
     size = len(whole)
     while size:
         at = 0
@@ -162,7 +161,7 @@ def _cut(whole: Any, fails: Fails) -> Any:
 
 
 def _in_place(whole: list[Any], at: int, fails: Fails, kind: Callable[[Any], Any] = list) -> Fails:
-    """Whether it fails with another part at one place."""
+    """Whether the steps still fail with a changed part."""
 
     def check(part: Any) -> bool:
         return fails(kind([*whole[:at], part, *whole[at + 1 :]]))
@@ -171,7 +170,7 @@ def _in_place(whole: list[Any], at: int, fails: Fails, kind: Callable[[Any], Any
 
 
 def _shorter(step: Any, fails: Fails) -> Any:
-    """The step with its bytes, wherever they stand in it, cut as far as it still fails."""
+    """The step with its bytes, at any depth, cut as far as the failure stays."""
     if isinstance(step, bytes):
         return _cut(step, fails)
     if isinstance(step, (list, tuple)):

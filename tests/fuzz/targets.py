@@ -1,6 +1,6 @@
-"""What is fuzzed: for each target how its steps are made, and what must hold while they are taken.
+"""Targets of the fuzzer: strategies of their steps, and invariants during the steps.
 
-Steps are plain values (tuples, ints, bytes), so what fails can be printed as a Python literal and
+Steps are plain values (tuples, ints, bytes), so a failure can be printed as a Python literal and
 pasted into a test.
 """
 
@@ -28,23 +28,23 @@ from .mutate import mutated_bytes, mutated_frames, mutated_message, mutated_valu
 STEPS_MAX = 24
 ERROR_CHARACTERS_MAX = 1000
 SLOW_SECS = 5.0
-"""Milliseconds of work on a machine that does other things as well."""
+"""Milliseconds of work on a busy machine."""
 
 Steps = list[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Something that takes what others send."""
+    """Receiver of fuzzed input."""
 
     make: Callable[[Random], Steps]
     run: Callable[[Steps], None]
-    """Raises what must not happen."""
+    """Raises for a violated invariant."""
 
 
 class _NoPickles:
-    """Stands in for the module: pickles come from who holds the topology's key and may do
-    anything, so none of a mutated one is loaded here."""
+    """Stands in for the module: pickles come from holders of the topology's key and may run any
+    code, so mutated pickles are not loaded here."""
 
     HIGHEST_PROTOCOL = pickle.HIGHEST_PROTOCOL
     dumps = staticmethod(pickle.dumps)
@@ -75,7 +75,7 @@ def _parser_steps(rng: Random) -> Steps:
 
 
 def _run_parsers(steps: Steps) -> None:
-    """Anything may come: only ProtocolError comes out, and what is decoded can be sent on."""
+    """For arbitrary bytes: the only error is ProtocolError, and decoded values can be sent on."""
     for data in steps:
         _only_protocol_errors(frames_module.u64_array, data)
     for at in range(len(steps)):
@@ -147,7 +147,7 @@ def _nested(rng: Random) -> bytes:
 
 
 def _run_values(steps: Steps) -> None:
-    """Any ordinary error may come out, soon, and what comes out without one is no larger."""
+    """Any ordinary error may come out, soon, and a decoded value is not larger."""
     with no_pickles():
         for data in steps:
             started = time.process_time()
@@ -218,7 +218,7 @@ def _plan_steps(rng: Random) -> Steps:
 
 
 def _run_plans(steps: Steps) -> None:
-    """Somebody edited the plan in the state store: it is taken, or one error says what is wrong."""
+    """A hand-edited plan in the state store: accepted, or refused with one error."""
     for plan in steps:
         found = _only_protocol_errors(plans.physical_from_json, plan)
         if found is not None:

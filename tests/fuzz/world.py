@@ -1,4 +1,4 @@
-"""The topology that is fuzzed, and valid messages of it, made by the real instances."""
+"""The fuzzed topology, and its valid messages, made by the real instances."""
 
 import datetime
 import decimal
@@ -45,9 +45,9 @@ from heronpy_compat import Bolt, Spout
 
 EPOCH = 3
 SPOUT, SPLIT, EVERY = 1, 2, 3
-"""Tasks of container 1, which is fuzzed. Task 4 is another EVERY, so that there are fan-outs."""
+"""Tasks of container 1, the fuzzed one. Task 4 is a second EVERY, for fan-outs."""
 SIBLING = 4
-"""Further on are those of the same component in container 2."""
+"""Further tasks of the component are in container 2."""
 NOTHING = Resource(0.0, 0, 0)
 TYPED = StreamSpec("typed", ("value", "number"), types=("string", "bigint"))
 """Its batches may be columns."""
@@ -83,7 +83,7 @@ class Source(Spout):
 
 
 class Split(Bolt):
-    """Anchors what it emits to the tuple and to the one before it."""
+    """Anchors its output to the tuple and to the previous tuple."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.before: list[Any] = []
@@ -102,7 +102,7 @@ class Split(Bolt):
 
 
 def topology(**config: Any) -> TopologySpec:
-    """Two spouts, two bolts with a shuffle of both streams, two that get everything of those."""
+    """Two spouts, two bolts with a shuffle of both streams, two with all tuples of both."""
     here = __name__
     two = (StreamSpec("default", ("value", "number")), StreamSpec("extra", ("value", "number")))
     read = (*two, TYPED)
@@ -152,7 +152,7 @@ def plan(epoch: int = EPOCH, **changed: Any) -> dict[str, Any]:
 
 
 class Process:
-    """One instance of the topology, its wire and its clock."""
+    """An instance of the topology with wire and clock."""
 
     def __init__(self, task: int, seed: int = 0) -> None:
         self.sent: list[Frames] = []
@@ -179,7 +179,7 @@ def _of_spout(task: int) -> Process:
 
 
 def by_kind(many: tuple[Frames, ...]) -> tuple[tuple[Frames, ...], ...]:
-    """The same with each kind and each set of flags together, so that none is rarely chosen."""
+    """Grouped by kind and set of flags, so that each group is chosen often."""
     found: dict[tuple[int, int], list[Frames]] = {}
     for frames in many:
         head = parse_header(frames[0])
@@ -195,7 +195,7 @@ def kinds_to_managers() -> tuple[tuple[Frames, ...], ...]:
 
 @cache
 def messages_of(union: Any) -> tuple[messages.Message, ...]:
-    """The control messages that are of a union of heron_core.wire.messages."""
+    """The control messages of a union of heron_core.wire.messages."""
     return tuple(each for each in control_messages() if isinstance(each, union))
 
 
@@ -280,7 +280,7 @@ def _packed(head: Any) -> bytes:
 
 @cache
 def frames_to_spouts() -> tuple[Frames, ...]:
-    """What became of roots of the spout's."""
+    """Results of the spout's roots."""
     roots = b"".join(each[2][:8] for each in frames_to_bolts() if each[0][3] & Flag.TRACKED)
     kinds = (FrameKind.ACKED, FrameKind.FAILED, FrameKind.EXPIRED)
     return tuple([header(kind, EPOCH, 0, SPOUT, len(roots) // 8), roots] for kind in kinds)
@@ -288,7 +288,6 @@ def frames_to_spouts() -> tuple[Frames, ...]:
 
 @cache
 def snapshot(task: int) -> dict[str, Any]:
-    """An instance's report as it travels."""
     process = Process(task)
     if task in (SPOUT, SPOUT + SIBLING):
         process = _of_spout(task)
@@ -297,7 +296,7 @@ def snapshot(task: int) -> dict[str, Any]:
 
 
 def registrations() -> Iterator[messages.RegisterInstance | messages.RegisterStreamManager]:
-    """Of each instance, of one that comes again, and of two stream managers."""
+    """Of each instance, of a repeated one, and of two stream managers."""
     for task in (SPOUT, SPLIT, EVERY):
         yield messages.RegisterInstance(task=task, incarnation=100 + task, pid=task)
     yield messages.RegisterInstance(task=SPLIT, incarnation=200, pid=7, predecessor="was killed")
@@ -314,7 +313,7 @@ def registrations() -> Iterator[messages.RegisterInstance | messages.RegisterStr
 
 @cache
 def _update_messages() -> list[messages.Message]:
-    """What an update without checkpoints says."""
+    """Messages of an update without checkpoints."""
     tasks = tuple(PACKING.instances)
     return [
         messages.SaveForUpdate(1, EPOCH, tasks),

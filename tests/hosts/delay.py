@@ -1,8 +1,7 @@
-"""A cable that takes its time, for kernels without netem.
+"""A slow cable, for kernels without netem.
 
-The cable between a host's port and the bridge is cut, and a thread carries each packet over the
-gap when its time has come: whatever the host sends and receives is late, connections that stand
-and those that begin meanwhile. Packets stay in their order.
+The cable between a host's port and the bridge is cut, and a thread carries each packet over the gap
+at its due time: all packets of the host are late, in open connections and new ones, in their order.
 """
 
 import errno
@@ -24,8 +23,8 @@ FLUSH_SECS_MAX = 5.0
 """Far more than the packets of a second need."""
 _ALL = 3  # ETH_P_ALL
 _PACKET, _IGNORE_OUTGOING, _VNET_HEADER = 263, 23, 15
-"""SOL_PACKET; PACKET_IGNORE_OUTGOING; PACKET_VNET_HDR: checksums and segments that the kernel has
-still to make stay as they are."""
+"""SOL_PACKET; PACKET_IGNORE_OUTGOING; PACKET_VNET_HDR: checksums and segments still to be made by
+the kernel stay unchanged."""
 
 
 class Direction:
@@ -42,7 +41,7 @@ class Direction:
         self._late.append((max(due, last), self.source.recv(FRAME_BYTES_MAX)))
 
     def pass_on(self, now: float) -> None:
-        """Those whose time has come."""
+        """Forward the due packets."""
         while self._late and self._late[0][0] <= now:
             try:
                 self._target.send(self._late.popleft()[1])
@@ -67,7 +66,7 @@ class Delay:
         self._secs, self._chance = secs, chance
         self._waker = Waker()
         self._short, self._flushed, self._over = (threading.Event() for _ in range(3))
-        """Packets are not late any more; none waits any more; the bridge has the port again."""
+        """Packets are on time again; waiting packets are sent; the bridge has the port again."""
         self._thread = threading.Thread(target=self._carry, name=f"cable of {host.name}")
         self._directions: list[Direction] = []
         self.failed: OSError | None = None
@@ -92,7 +91,7 @@ class Delay:
         traceback: TracebackType | None,
     ) -> None:
         # No packet is lost meanwhile, some arrive twice: TCP would send a lost one again only after
-        # seconds, as it has measured how long this cable takes.
+        # seconds, by its estimate of the cable's delay.
         self._short.set()
         self._waker.wake()
         self._flushed.wait(FLUSH_SECS_MAX)
@@ -139,7 +138,7 @@ class Delay:
 
 
 def _end(name: str) -> socket.socket:
-    """What arrives at one end of a cable, and sends there."""
+    """The end of a cable: receives and sends there."""
     made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     made.setsockopt(_PACKET, _VNET_HEADER, 1)
     made.setsockopt(_PACKET, _IGNORE_OUTGOING, 1)

@@ -14,7 +14,7 @@ from tests.process.process_support import until
 
 PORT, PEER_PORT, ELECTION_PORT = 2181, 2888, 3888
 SERVING_SECS = 60.0
-"""For what takes three seconds on an idle machine."""
+"""For operations of three seconds on an idle machine."""
 ANSWER_SECS = "2"
 LEADER, FOLLOWER = "leader", "follower"
 _ASK = 'exec 3<>"/dev/tcp/$0/$1" && echo srvr >&3 && cat <&3'
@@ -45,7 +45,7 @@ class Server:
         )
 
     def start(self) -> None:
-        """Start it; it serves when there is a quorum."""
+        """Start; the server serves with a quorum."""
         self._data.mkdir(exist_ok=True)
         (self._data / "myid").write_text(str(self._number))
         with (self._folder / "zookeeper.log").open("ab") as log:
@@ -59,20 +59,20 @@ class Server:
             )  # fmt: skip
 
     def signal(self, number: signal.Signals) -> None:
-        """Stop it, let it go on, or kill it."""
+        """Stop, continue or kill the server."""
         assert self._process is not None
         self._process.send_signal(number)
         if number == signal.SIGKILL:
             self._process.wait()
 
     def forget(self) -> None:
-        """Its disk is empty."""
+        """Empty the disk."""
         shutil.rmtree(self._data)
 
     @property
     def mode(self) -> str | None:
-        """leader or follower; None if it does not serve."""
-        # From the host itself, which is cut off from others now and then.
+        """leader or follower; None while not serving."""
+        # From the host itself, at times cut off from the rest.
         words = self.host.words("bash", "-c", _ASK, self.host.address, str(PORT))
         answer = subprocess.run(
             ["timeout", ANSWER_SECS, *words], check=False, capture_output=True, text=True
@@ -94,12 +94,11 @@ class Ensemble:
 
     @property
     def url(self) -> str:
-        """As `open_store` takes it."""
         servers = ",".join(f"{each.host.address}:{PORT}" for each in self.servers)
         return f"zk://{servers}{DEFAULT_ROOT}"
 
     def start(self) -> None:
-        """Start all, and wait until they serve."""
+        """Start all, and wait for service."""
         for each in self.servers:
             each.start()
         self.wait()
@@ -110,7 +109,7 @@ class Ensemble:
             each.signal(signal.SIGKILL)
 
     def wait(self) -> None:
-        """Until all serve, one of them as leader."""
+        """Until all serve, with a leader."""
         wanted = sorted([LEADER, *[FOLLOWER] * (len(self.servers) - 1)])
 
         def serve() -> bool:
@@ -119,7 +118,6 @@ class Ensemble:
         until(serve, "ZooKeeper serves", SERVING_SECS)
 
     def leader(self) -> Server:
-        """Who leads now."""
         return until(
             lambda: next((each for each in self.servers if each.mode == LEADER), None),
             "ZooKeeper has a leader",

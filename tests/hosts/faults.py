@@ -1,7 +1,7 @@
-"""What can happen to hosts, and is over after a while: one function for each.
+"""Faults of hosts for a while: one function for each.
 
-A function draws whom and how long from its seed, undoes what it did, and returns when the network
-is whole. What goes on then is measured by its caller.
+A function draws host and duration from its seed, undoes the fault, and returns when the network is
+whole. Its caller measures the continuation.
 """
 
 import random
@@ -33,23 +33,23 @@ TROUBLE_SECS = 10.0
 DELAYED_SECS = 15.0
 FROZEN_SECS = (2.0, 8.0)
 REPLACED_SECS = 10.0
-"""From a host's fall to the start of another one, and from that to its return."""
+"""From a host's fall to the start of a spare host, and from the start to its return."""
 SESSION_SECS = SESSION_TIMEOUT_MS / 1000
-"""A lost master's node stands so long; then another one takes its place."""
+"""A lost master's node lives on for this time; then a new master takes its place."""
 SUPERSEDED_SECS = 20.0
-"""Until a container that was replaced has ended: a heartbeat, its refusal, and the end in order."""
+"""Until a replaced container has ended: a heartbeat, its refusal, and a graceful end."""
 QUORUM_SECS = 8.0
 MASTER_RESET_SECS = 2.0
 FLOW_SECS_MAX = 3.0
-"""Until data flows again in a network that is whole."""
+"""Until data flows again in a whole network."""
 REPLACED_FLOW_SECS_MAX = 10.0
-"""The same where a host was replaced: a container has to begin on another."""
+"""With a replaced host: a container has to start on a spare host."""
 _never = threading.Event()
 
 
 @dataclass(slots=True)
 class Trouble:
-    """A running topology, and the chance by which it is harmed."""
+    """A running topology, and the random generator of its faults."""
 
     lab: Laboratory
     place: HostsPlace
@@ -57,7 +57,7 @@ class Trouble:
     patience: float = 1.0
     """Limits of time are so many times longer where other work shares the cores."""
     done: list[str] = field(default_factory=list)
-    """What was done to whom."""
+    """Faults and their hosts."""
 
     @property
     def ensemble(self) -> Ensemble:
@@ -84,12 +84,12 @@ class Trouble:
         return self.place.host_of[one], self.place.host_of[other]
 
     def others(self, host: Host) -> list[Host]:
-        """All hosts of the topology and of its state store, but one."""
+        """All hosts of the topology and of its state store, except one."""
         stores = [each.host for each in self.ensemble.servers]
         return [each for each in (*self.place.running_hosts, *stores) if each != host]
 
     def rest(self, secs: float) -> None:
-        """So long it lasts."""
+        """Wait for the fault's duration."""
         _never.wait(secs)
 
     def note(self, text: str) -> None:
@@ -99,7 +99,7 @@ class Trouble:
 
 @contextmanager
 def rules(*changed: Host) -> Iterator[None]:
-    """Rules that are made meanwhile on these hosts are gone afterwards."""
+    """Temporary rules on these hosts."""
     try:
         yield
     finally:
@@ -139,7 +139,7 @@ def nothing(trouble: Trouble) -> None:
 
 
 def reset(trouble: Trouble) -> None:
-    """A firewall refuses what two stream managers send each other, five times."""
+    """A firewall resets the connection of two stream managers, five times."""
     one, other = trouble.pair()
     trouble.note(f"{one.name} and {other.name} are refused to each other {RESETS} times")
     for _ in range(RESETS):
@@ -150,7 +150,7 @@ def reset(trouble: Trouble) -> None:
 
 
 def reset_sockets(trouble: Trouble) -> None:
-    """The same by the kernel, in the middle of whatever is being sent."""
+    """By the kernel, in the middle of messages."""
     one, other = trouble.pair()
     trouble.note(f"connections of {one.name} and {other.name} are reset {RESETS} times")
     for _ in range(RESETS):
@@ -177,7 +177,7 @@ def drop(trouble: Trouble) -> None:
 
 
 def partition(trouble: Trouble) -> None:
-    """A host is cut off from all others for longer than liveness takes."""
+    """A host is cut off from all further hosts for longer than the liveness timeout."""
     isolated(trouble, trouble.host(), trouble.chance.uniform(*PARTITION_SECS))
 
 
@@ -244,7 +244,7 @@ def delay_long(trouble: Trouble) -> None:
 
 
 def flap(trouble: Trouble) -> None:
-    """A cable that works every other second."""
+    """A cable that works in every second second."""
     host = trouble.host()
     trouble.note(f"{host.name} is cut off every other second")
     for _ in range(int(TROUBLE_SECS / 2)):
@@ -269,7 +269,7 @@ def freeze(trouble: Trouble, host: Host) -> None:
 
 
 def frozen_killed(trouble: Trouble) -> None:
-    """The same, and the stream manager dies in the moment in which its host wakes up."""
+    """A frozen host, and the stream manager dies as its host wakes up."""
     host = trouble.host()
     freeze(trouble, host)
     trouble.note(f"{kill_one(host, 'heron: stream manager')} is killed there")
@@ -283,7 +283,7 @@ def killed(trouble: Trouble) -> None:
 
 
 def host_lost(trouble: Trouble) -> None:
-    """A host loses power: nobody is told, and another host takes over."""
+    """A host loses power: without a notice, and a spare host takes over."""
     lose(trouble, trouble.container())
 
 
@@ -309,7 +309,7 @@ def host_replaced(trouble: Trouble) -> None:
         trouble.rest(REPLACED_SECS)
     finally:
         old.thaw()
-    # A Mesos agent that comes back ends the tasks that it is not to have; here nothing does.
+    # A returning Mesos agent ends superseded tasks; here the test does.
     awake = time.monotonic()
     secs = SUPERSEDED_SECS * trouble.patience
     until(lambda: not old.pids(), f"the container on {old.name} ends by itself", secs)
@@ -326,7 +326,6 @@ def master_cut(trouble: Trouble) -> None:
 
 
 def master_frozen(trouble: Trouble) -> None:
-    """The topology master's host hangs, for less or for longer than its session lasts."""
     freeze(trouble, trouble.master)
 
 
@@ -336,8 +335,8 @@ def master_lost(trouble: Trouble) -> None:
 
 
 def master_replaced(trouble: Trouble) -> None:
-    """The topology master's host hangs until another master is there, and wakes up: one of them
-    is the master, and the other one stands by."""
+    """The topology master's host hangs until a new master exists, and wakes up: one of the two is
+    the master, and the other is a standby."""
     old = trouble.master
     old.freeze()
     try:
@@ -362,7 +361,7 @@ def master_reset(trouble: Trouble) -> None:
 
 
 def zookeeper_leader(trouble: Trouble) -> None:
-    """The leader of the ensemble is cut off from everybody."""
+    """The leader of the ensemble is cut off."""
     leader = trouble.ensemble.leader()
     isolated(trouble, leader.host, TROUBLE_SECS)
     trouble.ensemble.wait()
@@ -405,7 +404,7 @@ def zookeeper_emptied(trouble: Trouble) -> None:
 
 
 def store_away(trouble: Trouble) -> None:
-    """The folder of checkpoints is not there, just when a host has to restore its state."""
+    """The folder of checkpoints is missing while a host has to restore its state."""
     folder, host = trouble.place.checkpoints, trouble.host()
     away = folder.with_name("away")
     trouble.note(f"checkpoints are away, and {host.name} is killed")
@@ -450,7 +449,6 @@ class Fault:
 
     happen: Callable[[Trouble], None]
     secs: float
-    """The longest that it lasts."""
     flow_secs_max: float = FLOW_SECS_MAX
 
     @property

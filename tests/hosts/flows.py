@@ -1,4 +1,4 @@
-"""The topologies that run on the hosts: how they are submitted, how far they are, what is wrong."""
+"""The topologies on the hosts: their submission, progress and errors."""
 
 import time
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ TASKS = {"numbers": 3, "others": 1, "left": 1, "right": 1, "counts": 3, "windows
          "lines": 2, "results": 2}  # fmt: skip
 """Some of them on each host; four sinks."""
 SHAPE = "3,2,3,1"
-"""The same of the word count: one spout for each host."""
+"""Of the word count: a spout for each host."""
 IDS_PER_SEC = 300
 """Two shared cores have time left for the recoveries."""
 BURST = 4
 """Numbers that are due together: a number alone in its messages costs several times as much, and
-what has gathered in a partition has to flow off by the same two cores."""
+the backlog of a partition has to flow off on two cores."""
 START_SECS = 4.0
 """The first tuple is due so long after the submit begins, which takes about as long."""
 FLOWING_CHECKPOINTS = 2
-"""The second one that is committed has begun after the first: its barriers have passed all links
-since the network is whole."""
+"""The second committed checkpoint has started after the first: its barriers have passed all links
+of the whole network."""
 FLOWING_BYTES = 40
 """Of the acks of each spout: some ten lines, whose fifty words went to all hosts."""
 CHECKPOINT_AT = 3
@@ -38,14 +38,13 @@ class Load:
 
     ids: int
     secs: float
-    """There are faults so long at most, and ids are emitted until they are over."""
+    """Limit of the time with faults; ids are emitted until their end."""
     begin: float
     """CLOCK_MONOTONIC seconds"""
 
     @classmethod
     def of(cls, ids: int, secs: float) -> "Load":
-        """One that begins in a moment. What is not due in its time comes at once when the faults
-        are over."""
+        """A flow with a start in a moment. Late numbers come at once after the faults."""
         return cls(max(ids, int(secs * IDS_PER_SEC)), secs, time.monotonic() + START_SECS)
 
     @property
@@ -55,7 +54,7 @@ class Load:
 
 
 class _Hurried:
-    """A flow whose spouts emit what is left as fast as they can, once they are told to."""
+    """A flow whose spouts emit the rest at full speed, on request."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -98,7 +97,7 @@ class ExactFlow(_Hurried):
     needed = FLOWING_CHECKPOINTS
 
     def differences(self) -> list[str]:
-        """A line for each result that is not what it is to be."""
+        """A line for each wrong result."""
         return differences_of_diamond(self._folder, Numbers(self._spouts, self._count))
 
 
@@ -126,7 +125,7 @@ class ReplayedFlow(_Hurried):
         )  # fmt: skip
 
     def progress(self) -> int:
-        """What the slowest spout has written about acks, in bytes."""
+        """Bytes written about acks by the slowest spout."""
         sizes = [each.stat().st_size for each in self._folder.glob("acked-*")]
         return min(sizes) if len(sizes) == int(SHAPE.split(",")[0]) else 0
 

@@ -1,4 +1,4 @@
-"""One run: a topology over several hosts, faults one after the other, and what became of it."""
+"""One run: a topology over several hosts, faults one after the other, and the outcome."""
 
 import json
 import random
@@ -25,7 +25,7 @@ END_SECS = 90.0
 SANDBOXES_GONE_SECS = 60.0
 """Each life of a container has unpacked the runtime, and a busy disk needs a while to remove it."""
 RANDOM = "random"
-"""Any fault that is survived after any other, until the time is over."""
+"""Any survived fault after any further one, until the time is over."""
 RANDOM_SECS = 120.0
 TOUR = "tour"
 """Each kind once, in an order that the seed draws."""
@@ -34,12 +34,12 @@ BUSY_SECS = 60.0
 CALM_SECS = 3.0
 """Between two faults."""
 FLOW_LIMIT_SECS = 60.0
-"""It is told how long it took, even where that was too long."""
+"""The time is reported, even after a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """Which faults in which mode, from which seed, and how much is emitted."""
+    """Faults, mode, seed and number of tuples."""
 
     faults: tuple[str, ...]
     mode: str
@@ -48,21 +48,21 @@ class Wishes:
     """So many at least."""
     secs: float | None = None
     patience: float = 1.0
-    """So many times longer than its limit each step may take: other work shares the cores."""
+    """Factor of each step's limit: further work shares the cores."""
 
     @property
     def load_secs(self) -> float:
-        """How long ids are emitted: by default as long as all of it lasts."""
+        """Duration of the emits: by default of the whole run."""
         faults = sum(longest_secs(each, self.mode) + CALM_SECS for each in self.faults)
         return self.secs or faults + CALM_SECS + START_SECS + BUSY_SECS
 
     @property
     def load(self) -> Load:
-        """What is emitted, from now on."""
+        """Tuples emitted from now on."""
         return Load.of(self.ids, self.load_secs)
 
     def drawn(self, load: Load, chance: random.Random) -> Iterator[str]:
-        """The faults, one after the other; for RANDOM as many as there is time for."""
+        """The faults, one after the other; for RANDOM until the time is over."""
         for each in self.faults:
             if each == TOUR:
                 yield from chance.sample(names := survived(self.mode), len(names))
@@ -75,12 +75,12 @@ class Wishes:
 
 
 def survived(mode: str) -> list[str]:
-    """The kinds of faults that a topology in this mode survives as it should."""
+    """Kinds of faults survived by a topology in this mode."""
     return [name for name in FAULTS if name != QUIET and (name, mode) not in KNOWN]
 
 
 def longest_secs(fault: str, mode: str) -> float:
-    """Until data flows again after it, where it takes as long as it may."""
+    """Limit of the time until data flows again after a fault."""
     if fault == TOUR:
         return sum(FAULTS[name].longest_secs + CALM_SECS for name in survived(mode))
     return RANDOM_SECS if fault == RANDOM else FAULTS[fault].longest_secs
@@ -92,14 +92,14 @@ def _has_time(fault: str, load: Load) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of one fault."""
+    """Result of a fault."""
 
     fault: str
     flow_secs: float | None
     """Until data flowed again; None: not within a minute."""
 
     def wrong(self, patience: float) -> str:
-        """Why that is too long; empty if it is not."""
+        """Report of an exceeded limit; empty within the limit."""
         limit = FAULTS[self.fault].flow_secs_max * patience
         if self.flow_secs is None:
             return f"{self.fault}: nothing flowed {FLOW_LIMIT_SECS:g} s after it was over"
@@ -114,7 +114,7 @@ class Measured:
 
 @dataclass(slots=True)
 class Report:
-    """What a run came to."""
+    """Result of a run."""
 
     wishes: Wishes
     measured: list[Measured] = field(default_factory=list)
@@ -122,11 +122,11 @@ class Report:
     wrong: list[str] = field(default_factory=list)
     secs: float = 0.0
     folder: str = ""
-    """Where the logs are of a run that was not good."""
+    """Folder of the logs after a failed run."""
 
     @property
     def good(self) -> bool:
-        """Whether everything was as it is to be."""
+        """Whether all results are right."""
         return not self.wrong
 
     def __str__(self) -> str:
@@ -137,13 +137,13 @@ class Report:
         )
 
     def history(self) -> str:
-        """All that happened, and what is wrong, one a line."""
+        """All events and errors, each on a line."""
         logs = [f"logs: {self.folder}"] if self.folder else []
         return "\n    ".join([str(self), *self.done, *self.wrong[:20], *logs])
 
 
 def run(lab: Laboratory, wishes: Wishes) -> Report:
-    """One run; when it is not good its folder is kept and told."""
+    """A run; a failed run's folder is kept and named."""
     begin = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="heron-hosts-"))
     place = HostsPlace(folder, lab)
@@ -192,7 +192,7 @@ def _submit(place: HostsPlace, flow: Flow) -> None:
 
 
 def _flows_again(name: str, flow: Flow) -> Measured:
-    """How long it takes from now on, where the network is whole."""
+    """Time until data flows in the whole network."""
     whole, before = time.monotonic(), flow.progress()
     try:
         until(lambda: flow.progress() >= before + flow.needed, "it flows", FLOW_LIMIT_SECS)
@@ -202,7 +202,7 @@ def _flows_again(name: str, flow: Flow) -> Measured:
 
 
 def _await_end(place: HostsPlace, secs: float) -> None:
-    """Until its work is done, and nothing was lost by its own account."""
+    """Until its work is done, without a loss by its own account."""
     over = (TopologyState.ENDED, TopologyState.FAILED)
     path = execution_path(place.name)
 
@@ -216,7 +216,7 @@ def _await_end(place: HostsPlace, secs: float) -> None:
 
 
 def _clean_up(lab: Laboratory, place: HostsPlace, report: Report) -> None:
-    """Nothing runs after this; a run that was not good leaves its logs."""
+    """All processes are ended; a failed run leaves its logs."""
     lab.network.heal()
     if report.good:
         try:

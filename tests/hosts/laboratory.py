@@ -1,4 +1,4 @@
-"""Six hosts for a topology, three with a ZooKeeper ensemble, and one from which it is submitted."""
+"""Six hosts for a topology, three with a ZooKeeper ensemble, and one for submits."""
 
 import json
 import os
@@ -16,7 +16,7 @@ CLIENT = "client"
 WORKERS = tuple(f"worker{number}" for number in range(1, 7))
 ZOOKEEPERS = tuple(f"zookeeper{number}" for number in range(1, 4))
 CONTAINERS = 3
-"""And the topology master's; what is left of the workers are spare hosts."""
+"""And the topology master's; the remaining workers are spare hosts."""
 
 
 class Laboratory:
@@ -26,7 +26,7 @@ class Laboratory:
         self.network = network
         self.ensemble = ensemble
         self.cache = cache
-        """The runtime's archive, which is packed once."""
+        """The runtime's archive, packed once."""
         self.workers = [network.hosts[name] for name in WORKERS]
 
     @property
@@ -37,7 +37,7 @@ class Laboratory:
 
 @contextmanager
 def laboratory() -> Iterator[Laboratory]:
-    """One that serves; at the end nothing of it is left."""
+    """A running laboratory, removed completely at the end."""
     with tempfile.TemporaryDirectory(
         prefix=f"{PREFIX}hosts-{os.getpid()}-", suffix="-data"
     ) as data:
@@ -60,7 +60,6 @@ class HostsPlace(AuroraPlace):
     def __init__(self, path: Path, made: Laboratory) -> None:
         self._laboratory = made
         self.host_of = dict(enumerate(made.workers[: CONTAINERS + 1]))
-        """Number of the container -> where it runs; 0 is the topology master's."""
         self.spare = made.workers[CONTAINERS + 1 :]
         super().__init__(path, made.cache)
         self._say_hosts()
@@ -77,15 +76,14 @@ class HostsPlace(AuroraPlace):
 
     @property
     def running_hosts(self) -> list[Host]:
-        """Those that have a container."""
+        """Hosts with a container."""
         return list(self.host_of.values())
 
     def _say_hosts(self) -> None:
         self.aurora_says(hosts={number: each.words() for number, each in self.host_of.items()})
 
     def replace(self, number: int) -> Host:
-        """Start a container on a spare host, whatever becomes of the one it had, which is the
-        result."""
+        """Start a container on a spare host; returns the previous host."""
         old = self.host_of[number]
         self.host_of[number] = self.spare.pop(0)
         self.spare.append(old)

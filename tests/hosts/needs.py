@@ -1,6 +1,6 @@
-"""What the laboratory of hosts needs of a machine: Linux namespaces, iptables, a freezer, Java.
+"""Requirements of the laboratory of hosts: Linux namespaces, iptables, a freezer, Java.
 
-`python -m tests.hosts.needs` says in one line what is missing, and ends with EXIT_NOT_HERE then.
+`python -m tests.hosts.needs` names the missing parts in one line, and then ends with EXIT_NOT_HERE.
 """
 
 import os
@@ -17,9 +17,9 @@ EXIT_NOT_HERE = 69
 """EX_UNAVAILABLE of sysexits.h: .ci/run goes on without these tests."""
 PROGRAMS = {"ip": "iproute2", "ss": "iproute2", "iptables": "iptables", "nsenter": "util-linux",
             "unshare": "util-linux", "curl": "curl"}  # fmt: skip
-"""Program -> its package in Debian."""
+"""Program -> package in Debian."""
 FREEZER = Path("/sys/fs/cgroup/freezer")
-"""Of cgroups of version 1; without it those of version 2 freeze as well."""
+"""Of cgroups of version 1; version 2 freezes without this."""
 UNIFIED = Path("/sys/fs/cgroup")
 _TRY = """
 set -e
@@ -35,7 +35,7 @@ done
 
 
 def missing() -> str | None:
-    """What is missing, in one line; None if all is there."""
+    """The missing parts, in a line; None if complete."""
     if sys.platform != "linux":
         return "this needs network namespaces, which only Linux has"
     packages = {package for name, package in PROGRAMS.items() if shutil.which(name) is None}
@@ -52,7 +52,7 @@ def missing() -> str | None:
 
 
 def _not_allowed() -> str | None:
-    """What this kernel, or the container that we are in, refuses."""
+    """Refusals of this kernel, or of the container around."""
     name = f"heronpy-{os.getpid()}-try"
     group = freezer_folder() / name
     try:
@@ -76,7 +76,7 @@ def freezer_folder() -> Path:
 
 
 def main() -> int:
-    """0 if all is there; else one line and EXIT_NOT_HERE."""
+    """0 if complete; else one line and EXIT_NOT_HERE."""
     why = missing()
     if why is None:
         return 0

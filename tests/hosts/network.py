@@ -1,8 +1,8 @@
 """Hosts as Linux network namespaces: each with a name, an address, and a freezer of its own.
 
-All are connected by one bridge, which has a namespace of its own, so that no packet can leave. The
-names carry the pid of their maker: two laboratories do not meet, and what one left behind that was
-killed is removed by the next.
+All are connected by a bridge in a separate namespace, so that packets cannot leave. The names carry
+the pid of their maker: two laboratories do not meet, and the remains of a killed laboratory are
+removed by the next.
 """
 
 import ctypes
@@ -23,13 +23,13 @@ from tests.process.process_support import until
 
 PREFIX = "heronpy-"
 SUBNET = "10.77.0"
-"""Private addresses, which are seen in these namespaces alone."""
+"""Private addresses, seen only in these namespaces."""
 BRIDGE = "bridge"
 SWITCH = "switch"
-"""The host that has the bridge."""
+"""The host of the bridge."""
 NAMESPACES = Path("/run/netns")
 EMPTY_SECS = 10.0
-"""Until the processes of a host are gone that got kill -9."""
+"""Until the processes of a host are gone after kill -9."""
 _NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 _ENTER = 'echo $$ > "$0"/cgroup.procs && exec "$@"'
 _NAMED = 'echo "$0" > /proc/sys/kernel/hostname && exec "$@"'
@@ -38,7 +38,7 @@ _never = threading.Event()
 
 
 def call(*words: str) -> str:
-    """A program's output; AssertionError with what it complained of."""
+    """A program's output; AssertionError with its complaint."""
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(words)}: {done.stderr.strip()}"
     return done.stdout
@@ -46,17 +46,15 @@ def call(*words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host that is there."""
-
     name: str
-    """As its own processes see it."""
+    """As seen by the host's processes."""
     number: int
     owner: int
     """The pid of its maker."""
 
     @property
     def namespace(self) -> str:
-        """How the machine names it."""
+        """The machine's name of the namespace."""
         return f"{PREFIX}{self.owner}-{self.name}"
 
     @property
@@ -66,7 +64,7 @@ class Host:
 
     @property
     def port(self) -> str:
-        """The other end of its cable, at the bridge."""
+        """The bridge's end of the cable."""
         return f"port{self.number}"
 
     @property
@@ -78,7 +76,7 @@ class Host:
         return (self._group / "freezer.state").exists()
 
     def make(self) -> None:
-        """Make it, connected to the bridge."""
+        """Make the host, connected to the bridge."""
         call("ip", "netns", "add", self.namespace)
         call("ip", "-n", self.namespace, "link", "set", "lo", "up")
         self._group.mkdir()
@@ -92,7 +90,7 @@ class Host:
         call("ip", "-n", self.namespace, "link", "set", "eth0", "up")
 
     def words(self, *command: str) -> list[str]:
-        """The command line by which a process begins on this host."""
+        """The command line of a process on this host."""
         return [
             *("sh", "-c", _ENTER, str(self._group)),
             *("nsenter", f"--net={NAMESPACES / self.namespace}", "unshare", "--uts"),
@@ -100,12 +98,12 @@ class Host:
         ]
 
     def call(self, *command: str) -> str:
-        """A program's output in this host's network; it is no process of the host."""
+        """A program's output in this host's network; not a process of the host."""
         return call("nsenter", f"--net={NAMESPACES / self.namespace}", *command)
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """This thread, and what it starts, is in this host's network."""
+        """This thread, with its children, is in this host's network."""
         library = ctypes.CDLL(None, use_errno=True)
 
         def enter(path: Path) -> None:
@@ -124,7 +122,7 @@ class Host:
     # --- trouble ----------------------------------------------------------------------------------
 
     def rule(self, *words: str) -> None:
-        """One more rule for packets that come in."""
+        """One more rule for incoming packets."""
         self.call("iptables", "-w", "-A", "INPUT", *words)
 
     def heal(self) -> None:
@@ -132,12 +130,12 @@ class Host:
         self.call("iptables", "-w", "-F", "INPUT")
 
     def reset_connections(self, others: Sequence["Host"]) -> None:
-        """End the connections with others as a firewall does that has lost its table."""
+        """End the connections like a firewall with a lost table."""
         for other in others:
             self.call("ss", "-K", "dst", other.address)
 
     def freeze(self) -> None:
-        """No process of it runs from now on; its kernel answers."""
+        """All processes stop from now on; the kernel answers."""
         self._set_frozen(True)
 
     def thaw(self) -> None:
@@ -160,7 +158,7 @@ class Host:
         return []
 
     def kill(self) -> None:
-        """End all of its processes, frozen ones too."""
+        """End all processes, frozen ones too."""
         deadline = time.monotonic() + EMPTY_SECS
         while pids := self.pids():
             for pid in pids:
@@ -171,7 +169,7 @@ class Host:
             _never.wait(0.02)
 
     def remove(self) -> None:
-        """Itself and all that is on it."""
+        """The host with its processes."""
         self.kill()
         for pid in _pids_in(self.namespace):
             with suppress(ProcessLookupError):
@@ -189,7 +187,6 @@ class Host:
 
 
 def _pids_in(namespace: str) -> list[int]:
-    """The processes in a network, but for this one."""
     found = subprocess.run(
         ["ip", "netns", "pids", namespace], check=False, capture_output=True, text=True
     )
@@ -229,7 +226,7 @@ class Network:
 
 
 def remove_leftovers() -> None:
-    """What laboratories have left that were killed."""
+    """Remains of killed laboratories."""
     names = [each.name for folder in (NAMESPACES, freezer_folder()) for each in _children(folder)]
     for name in sorted(set(names)):
         if (ours := _OURS.fullmatch(name)) and not os.path.exists(f"/proc/{ours[1]}"):

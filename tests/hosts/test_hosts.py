@@ -1,7 +1,7 @@
 """A topology over several hosts while hosts, their network and ZooKeeper fail.
 
-The faults of one mode come one after the other in one run, from a new seed each time. HOSTS_SEED=N
-repeats a run. All kinds of faults, each in runs of its own: `make test-hosts-all`.
+The faults of a mode come in turn in a run, from a new seed each time. HOSTS_SEED=N repeats a run.
+All kinds of faults, each in runs of its own: `make test-hosts-all`.
 """
 
 import os
@@ -22,17 +22,17 @@ from tests.process.process_support import until
 
 SEEDS = 1_000_000
 PATIENCE = 4.0
-"""Times as long as it is to take: other tests may have the cores. TCP, left alone, takes longer."""
+"""Factor of the limits: further tests may have the cores. TCP, left alone, takes longer."""
 LATE_SECS = 0.3
 SHORT = ("reset", "one-way", "frozen", "killed", "host-lost", "host-replaced", "zookeeper-leader",
          "zookeeper-emptied")  # fmt: skip
-"""Those that a deployment meets first, as far as they are survived; see KNOWN."""
+"""The first faults of a deployment, as far as survived; see KNOWN."""
 
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("mode", [EFFECTIVELY_ONCE, ATLEAST_ONCE])
 def test_nothing_is_lost_whatever_happens_to_hosts(mode: str, lab: Laboratory) -> None:
-    """None missing, none double where that is promised, and data flows soon after each fault."""
+    """Exact where promised, and data flows soon after each fault."""
     # Not from the module's generator, which pytest-randomly seeds for each test.
     seed = int(os.environ.get("HOSTS_SEED") or random.SystemRandom().randrange(SEEDS))
     faults = tuple(each for each in SHORT if (each, mode) not in KNOWN)
@@ -48,7 +48,6 @@ def test_every_fault_that_is_not_survived_is_one_of_the_faults() -> None:
 
 
 def test_what_a_killed_laboratory_left_behind_is_removed_by_the_next(lab: Laboratory) -> None:
-    """Its hosts, and what runs on them."""
     ended = subprocess.Popen(["true"])
     ended.wait()
     left = Host("left", 1, ended.pid)
@@ -88,7 +87,6 @@ def test_packets_of_a_delayed_host_are_late_and_arrive(lab: Laboratory) -> None:
 
 
 def namespaces() -> str:
-    """As the machine lists them."""
     return subprocess.run(
         ["ip", "netns", "list"], check=True, capture_output=True, text=True
     ).stdout

@@ -30,7 +30,6 @@ CONTROLLERS = (
 
 
 def free_port() -> int:
-    """A port that nobody has now."""
     with closing(socket.socket()) as sock:
         sock.bind(("127.0.0.1", 0))
         return int(sock.getsockname()[1])
@@ -57,18 +56,18 @@ class ControlPlane:
 
     @property
     def authority_key(self) -> Path:
-        """The key of that certificate, which the kubelets of the suite use as well."""
+        """The key of that certificate, also used by the kubelets of the suite."""
         return self.authority.with_suffix(".key")
 
     @property
     def subnet(self) -> int:
         """The nodes' addresses are 127.X.*.*, with X above this: the control plane of another
-        process of pytest-xdist has others."""
+        process of pytest-xdist has different addresses."""
         worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
         return SUBNETS_OF_WORKER * int(worker.removeprefix("gw"))
 
     def start(self) -> None:
-        """Data and API server; returns when that is ready."""
+        """Data and API server; returns when ready."""
         self.folder.mkdir(parents=True, exist_ok=True)
         key = self.folder / "account.key"
         subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
@@ -77,7 +76,7 @@ class ControlPlane:
         self.start_api_server()
 
     def start_controllers(self) -> None:
-        """What makes pods of Deployments, and finds nodes for them."""
+        """Controllers of Deployments, and the scheduler."""
         key = self.folder / "account.key"
         for name, words in (
             ("kube-controller-manager", self._controller_words(key)),
@@ -90,8 +89,7 @@ class ControlPlane:
         until(lambda: answers(client, path), "the controllers work", START_SECS)
 
     def restart_controllers(self) -> None:
-        """As they do themselves where several of them elect a leader: who has not reached the API
-        server for a while ends."""
+        """As in a leader election: a controller without the API server for a while ends."""
         for name in ("kube-controller-manager", "kube-scheduler"):
             self.stop(name)
         self.start_controllers()
@@ -107,7 +105,7 @@ class ControlPlane:
         )  # fmt: skip
 
     def start_api_server(self) -> None:
-        """At the same address each time; returns when it is ready."""
+        """At a fixed address; returns when ready."""
         key = self.folder / "account.key"
         self._spawn(
             "kube-apiserver", str(FOLDER / "kube-apiserver"),
@@ -148,7 +146,7 @@ class ControlPlane:
         return ApiClient(access_of({"KUBECONFIG": self.kubeconfig}))
 
     def log(self, name: str) -> str:
-        """What a server has said."""
+        """Output of a server."""
         return (self.folder / f"{name}.log").read_text("utf-8", "replace")
 
     @staticmethod
@@ -190,7 +188,6 @@ class ControlPlane:
 
 
 def answers(client: ApiClient, path: str) -> bool:
-    """Whether the API server has this."""
     try:
         client.get(path)
     except (ApiError, HeronError):

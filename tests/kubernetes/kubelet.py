@@ -1,7 +1,7 @@
 """A small kubelet: a node whose pods are processes of this machine.
 
-It does what a topology relies on: starts a pod's container, answers for its status, asks its
-probes, starts it again when it ends, ends it in order, and is silent once it is lost.
+The needs of a topology are met: the kubelet starts a pod's container, reports the status, asks the
+probes, restarts an ended container, ends containers gracefully, and is silent once lost.
 """
 
 import base64
@@ -63,7 +63,7 @@ class Kubelet:
         self._thread.start()
 
     def lose(self) -> None:
-        """The machine is gone: no process is left, and nothing is said about it."""
+        """The machine is gone, with all processes, without a report."""
         self._ended.set()
         self._thread.join()
         for pod in self.pods.values():
@@ -72,14 +72,14 @@ class Kubelet:
         self._client.close()
 
     def pod_of(self, container: int) -> PodProcess | None:
-        """The pod of a container of a topology, if it is here."""
+        """The pod of a container of a topology, if on this node."""
         for pod in list(self.pods.values()):
             if f"-{container}-" in pod.name and pod.is_running:
                 return pod
         return None
 
     def _log_of(self, pod: str) -> Path | None:
-        """The file with what a pod of this node has printed."""
+        """The file with the output of a pod of this node."""
         return next((each.timed for each in list(self.pods.values()) if each.name == pod), None)
 
     def _register(self) -> None:
@@ -170,7 +170,7 @@ class Kubelet:
         self._report(uid, pod, process)
 
     def _start(self, uid: str, pod: Mapping[str, Any], process: PodProcess) -> None:
-        """Start the container, or say what it lacks; that is looked for again later."""
+        """Start the container, or name the missing objects, for another try later."""
         self._start_at[uid] = time.monotonic() + BACKOFF_SECS
         image = pod["spec"]["containers"][0]["image"]
         if (message := absent_image(image)) is not None:
@@ -191,7 +191,7 @@ class Kubelet:
         process.start(variables, sources)
 
     def _secret_variables(self, pod: Mapping[str, Any]) -> dict[str, str]:
-        """Those of `envFrom`; ApiError for a Secret that is not there."""
+        """Variables of `envFrom`; ApiError for a missing Secret."""
         found: dict[str, str] = {}
         for each in pod["spec"]["containers"][0].get("envFrom") or ():
             namespace, name = pod["metadata"]["namespace"], each["secretRef"]["name"]
@@ -213,7 +213,7 @@ class Kubelet:
             self._reported[uid] = status
 
     def _probe(self, objects: Mapping[str, Mapping[str, Any]]) -> None:
-        """Startup, and liveness: a container that fails it so often ends and starts again."""
+        """Startup, and liveness: a container is restarted at the threshold of failures."""
         for uid, process in self.pods.items():
             container = objects.get(uid, {}).get("spec", {}).get("containers", [{}])[0]
             startup = container.get("startupProbe")

@@ -1,8 +1,8 @@
-"""What the tests with Kubernetes need: its servers, compiled once, and Debian's etcd.
+"""Requirements of the tests with Kubernetes: servers, compiled once, and Debian's etcd.
 
-`python -m tests.kubernetes.needs` says in one line what is missing, and ends with EXIT_NOT_HERE
-then; with `--build` it compiles the servers and helm first (half an hour on two cores, once), into
-a folder outside of the repository.
+`python -m tests.kubernetes.needs` names the missing parts in one line, and then ends with
+EXIT_NOT_HERE; with `--build` the command first compiles the servers and helm (half an hour on two
+cores, once), into a folder outside of the repository.
 """
 
 import os
@@ -17,7 +17,7 @@ EXIT_NOT_HERE = 69
 VERSION = "v1.36.3"
 SERVERS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 TOOLS = Path(__file__).parent / "tools"
-"""A module of Go that names the version of Kubernetes, and of each of its own modules."""
+"""A module of Go with the version of Kubernetes, and of each Kubernetes module."""
 CACHE = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "heronpy-tests"
 FOLDER = CACHE / f"kubernetes-{VERSION}"
 HELM_VERSION = "v3.22.0"
@@ -33,7 +33,7 @@ GO_FOLDER = "/usr/local/go/bin"
 
 
 def missing() -> str | None:
-    """What is missing, in one line; None if all is there."""
+    """The missing parts, in one line; None if complete."""
     if os.geteuid() != 0:
         return "pods are namespaces, which only root makes"
     for program, package in PROGRAMS.items():
@@ -46,12 +46,12 @@ def missing() -> str | None:
 
 
 def helm() -> str | None:
-    """The program; None where it is neither installed nor compiled."""
+    """The program; None if neither installed nor compiled."""
     return str(HELM) if HELM.exists() else shutil.which("helm")
 
 
 def build_helm() -> None:
-    """Compile it, which takes minutes."""
+    """Compile helm, in some minutes."""
     module = f"helm.sh/helm/v3/cmd/helm@{HELM_VERSION}"
     own = {"PATH": _path(), "CGO_ENABLED": "0", "GOBIN": str(HELM.parent)}
     words = ["nice", "-n", "15", "go", "install", module]
@@ -63,7 +63,7 @@ def _path() -> str:
 
 
 def build() -> None:
-    """Compile the servers; nothing of one that could not be compiled is left."""
+    """Compile the servers; a failed build is removed."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = _path()
     package = "k8s.io/component-base/version"

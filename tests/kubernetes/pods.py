@@ -1,8 +1,8 @@
 """A pod of the suite's kubelet: its container is a process in namespaces of its own.
 
-Its root is the machine's, with a layer of its own over it (overlay), so that it sees this Python
-and writes nothing of the machine; volumes are mounted into it. Pods have addresses of 127.0.0.0/8,
-which are all this machine's.
+The root is the machine's, below a separate layer (overlay), so that the container sees this Python
+and does not write to the machine; volumes are mounted. Pods have addresses of 127.0.0.0/8, all
+local to this machine.
 """
 
 import base64
@@ -38,7 +38,7 @@ exec chroot {fs}/root sh -c 'cd "$0" && exec "$@"' {folder} {command}
 
 
 class PodProcess:
-    """The container of one pod, started again when it ends."""
+    """The container of one pod, restarted at its end."""
 
     def __init__(self, pod: Mapping[str, Any], folder: Path, address: str) -> None:
         self.name: str = pod["metadata"]["name"]
@@ -50,7 +50,7 @@ class PodProcess:
         self.is_started = False
         """Whether the startup probe of the process has succeeded."""
         self.held: tuple[str, str] | None = None
-        """Why it is not created: reason and message of a kubelet."""
+        """Reason and message of a kubelet for a missing container."""
         self._spec = pod["spec"]["containers"][0]
         self._volumes = {each["name"]: each for each in pod["spec"].get("volumes") or ()}
         self._process: subprocess.Popen[bytes] | None = None
@@ -59,18 +59,16 @@ class PodProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether its process runs."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def log(self) -> str:
-        """What it has printed."""
         path = self.folder / "log"
         return path.read_text("utf-8", "replace") if path.exists() else ""
 
     @property
     def timed(self) -> Path:
-        """The file of what it has printed, each line behind its time."""
+        """The file with the output, each line behind its time."""
         return self.folder / "timed"
 
     def start(self, variables: Mapping[str, str], sources: Mapping[str, Path]) -> None:
@@ -99,7 +97,7 @@ class PodProcess:
         self.started_at = time.time()
 
     def _keep(self, output: IO[bytes]) -> None:
-        """Write down what it prints: as it is, and with the time of each line as kubelets do."""
+        """Keep the output: unchanged, and with the time of each line as kubelets do."""
         with output, open(self.folder / "log", "ab", 0) as log, open(self.timed, "ab", 0) as timed:
             for line in output:
                 log.write(line)
@@ -115,7 +113,7 @@ class PodProcess:
         return True
 
     def terminate(self, shutdown_secs: float) -> None:
-        """SIGTERM to its first process, SIGKILL later; a second call changes nothing."""
+        """SIGTERM to the first process, SIGKILL later; a second call is without effect."""
         if self._process is None or self._kill_at < float("inf"):
             return
         self._kill_at = time.monotonic() + shutdown_secs
@@ -124,12 +122,12 @@ class PodProcess:
                 child.send_signal(signal.SIGTERM)
 
     def poll(self) -> None:
-        """Kill what did not end in time."""
+        """Kill late processes."""
         if time.monotonic() > self._kill_at:
             self.kill()
 
     def kill(self) -> None:
-        """kill -9 of all of it."""
+        """kill -9 of all processes."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

@@ -64,7 +64,7 @@ def test_word_count_and_its_whole_life(place: KubernetesPlace) -> None:
     until(
         lambda: place.value(execution_path(name))["state"] == "ENDED", "its work is done", PODS_SECS
     )
-    # Its container may print after the topology master has said that all is done.
+    # The container may print after the master's report of the end.
     until(
         lambda: "word                      count" in place.pod_logs(),
         "what a component prints is in a pod's log",
@@ -88,7 +88,7 @@ def test_word_count_and_its_whole_life(place: KubernetesPlace) -> None:
 
 
 def test_constrained_components_run_on_nodes_with_their_labels(place: KubernetesPlace) -> None:
-    """Also in a container that an update adds; labels that no node has are told in one line."""
+    """Also in a container added by an update; labels without a node are one line."""
     edge = place.add_node(zone="edge")
     words = ("submit", EXAMPLES / "endless_words.py", "-N", place.name, "--cluster", CLUSTER)
     key = "topology.component.constraints"
@@ -114,7 +114,7 @@ def test_constrained_components_run_on_nodes_with_their_labels(place: Kubernetes
 
 
 def test_pods_that_are_killed_come_back_and_lose_nothing(place: KubernetesPlace) -> None:
-    """kill -9 of all that a pod has: a container's, then the topology master's."""
+    """kill -9 of all of a pod's processes: a container's, then the topology master's."""
     submit_surviving(place, LINES, RATE)
     place.pod(2).kill()
     place.pod(2)
@@ -147,8 +147,8 @@ def test_a_drained_node_s_pods_go_to_others(place: KubernetesPlace) -> None:
 
 
 def test_an_api_server_that_is_away_for_a_minute_stops_no_data(place: KubernetesPlace) -> None:
-    """Every process goes on, a container's that dies meanwhile as well; commands say what is
-    missing, and work afterwards."""
+    """Every process goes on, also a process that dies meanwhile; commands name the missing server,
+    and work afterwards."""
     submit_surviving(place, MANY_LINES, RATE)
     restarts = {number: place.pod(number).restarts for number in (0, 1, 2)}
     place.plane.stop("kube-apiserver")
@@ -185,12 +185,12 @@ def longest_pause(place: KubernetesPlace, secs: float) -> float:
 
 
 def survey_of_begun(place: KubernetesPlace) -> bool:
-    """Whether every line that was emitted is acked, and each of its words seen."""
+    """Whether every emitted line is acked, and each of its words seen."""
     return not gaps(place.path, 2, MANY_LINES)
 
 
 def test_a_quota_that_refuses_pods_is_told_in_one_line(place: KubernetesPlace) -> None:
-    """Nothing is left of what was submitted."""
+    """The submit leaves the cluster empty."""
     path = f"/api/v1/namespaces/{place.namespace}/resourcequotas"
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"},
              "spec": {"hard": {"limits.memory": "300Mi"}}}  # fmt: skip

@@ -6,9 +6,9 @@ python -m tests.mutants --all stream_manager/gates.py
 python -m tests.mutants --sample 300 --shard 1/2 --journal found.jsonl    the first half, kept
 
 Unit tests, property tests and a simulation with a few seeds run until one fails; running.py says
-how. What none of them notices is listed at the end, and the exit code is 1: write the test that is
-missing, or note in known.py why there is none. A run with `--journal` begins where the one before
-was ended; `--survivors` tries again what lived.
+how. Unnoticed mutations are listed at the end, and the exit code is 1: write the missing test, or
+note the reason in known.py. A run with `--journal` continues the previous run; `--survivors`
+retries the survivors.
 """
 
 import argparse
@@ -48,7 +48,7 @@ PATHS = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Try them, and say what lived."""
+    """Try the mutations, and list the survivors."""
     options = _options().parse_args(arguments)
     mutated = _sources(options.paths or SAMPLED)
     chosen = sample(mutated, None if options.all else options.sample, options.seed)
@@ -165,7 +165,7 @@ class Trial:
             tests.unsteady.add(found.test)
 
     def _anew(self, tests: Tests, mutation: Mutation, source: bytes) -> Outcome:
-        """In a fresh process: what runs while a module is imported cannot be changed later."""
+        """In a fresh process: code run by an import cannot be changed later."""
         files = tests.files_of(mutation)
         secs = tests.secs_of(files)
         found = anew.outcome(files, mutation, source, secs)

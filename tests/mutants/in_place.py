@@ -1,7 +1,7 @@
-"""A mutation in a process that has its module loaded already: live functions get the mutated code.
+"""A mutation after the import of its module: live functions get the mutated code.
 
-Only what is inside a function can be changed so. A mutation of a class's or a module's own lines
-has an effect while the module is imported: see imported.py.
+Only the inside of a function can be changed in place. A mutation of a class's or a module's own
+lines has an effect while the module is imported: see imported.py.
 """
 
 import ast
@@ -13,12 +13,12 @@ from types import CodeType, FunctionType
 from tests.mutants.mutations import Mutation
 
 Place = tuple[str, int]
-"""A function: the path of its file, and the line where its code begins."""
+"""A function: the path of its file, and the line of its code's start."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class NotInPlace(Exception):
-    """The mutated code does not fit the functions that live."""
+    """The mutated code does not fit the live functions."""
 
 
 def functions_around(mutation: Mutation, source: bytes) -> list[int]:
@@ -51,13 +51,13 @@ def _has(node: ast.AST, mutation: Mutation, ends: list[int]) -> bool:
 
 
 def place_of(mutation: Mutation, source: bytes) -> Place | None:
-    """The innermost function that has it; None if it is in none."""
+    """The innermost function around the mutation; None outside of functions."""
     lines = functions_around(mutation, source)
     return (mutation.path, lines[-1]) if lines else None
 
 
 def living() -> dict[str, list[FunctionType]]:
-    """The functions of this process, by the files that they were made of."""
+    """The functions of this process, by their files."""
     found: dict[str, list[FunctionType]] = defaultdict(list)
     gc.unfreeze()  # else what was frozen is not among the objects
     for each in gc.get_objects():
@@ -67,8 +67,7 @@ def living() -> dict[str, list[FunctionType]]:
 
 
 def apply(mutation: Mutation, source: bytes, file: str, functions: Iterable[FunctionType]) -> None:
-    """Change those of the functions made of `file` that have the mutation. NotInPlace if they
-    cannot be changed."""
+    """Change the mutated functions of `file`. NotInPlace if impossible."""
     lines = functions_around(mutation, source)
     codes = {
         (code.co_qualname, code.co_firstlineno): code

@@ -1,9 +1,9 @@
-"""Mutations of a module: small changes of its code, each of which some test has to notice.
+"""Mutations of a module: small changes of its code, each to be noticed by a test.
 
-A mutation is text in place of other text, so that the rest of the file stays as it is. Left alone
-are annotations, decorators, `assert` and `validate`, which are checks themselves, and texts for
-people: lines for a log, `__repr__`, messages. A named limit of a module becomes 0: a test that
-repeats its number would prove nothing, and one that notices that it has an effect does.
+A mutation is text in place of other text, so that the rest of the file stays. Excluded are
+annotations, decorators, `assert` and `validate`, checks themselves, and texts for people: lines for
+a log, `__repr__`, messages. A named limit of a module becomes 0: a test that repeats the number
+would be worthless, a test of its effect is not.
 """
 
 import ast
@@ -17,7 +17,7 @@ CHECKS = ("validate", "assert_never")
 NUMBERS = (int, float)
 TEXTS = ("__repr__", "__str__")
 FORMATS = "heron_core/wire/"
-"""Where each number is part of a format that others read: one more is another format."""
+"""Modules whose numbers are part of a wire format: a changed number is another format."""
 COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
     ast.LtE: (ast.Lt, ast.Gt),
@@ -30,7 +30,7 @@ COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.In: (ast.NotIn,),
     ast.NotIn: (ast.In,),
 }
-"""Operator -> those that take its place: the boundary moves, or the outcome is the other one."""
+"""Operator -> its replacements: a moved boundary, or the opposite outcome."""
 CALCULATED: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
@@ -64,7 +64,6 @@ class Mutation:
         return f"{self.path}:{self.line} {self.function}: `{before}` becomes `{after}`"
 
     def applied(self, source: bytes) -> bytes:
-        """The file with it."""
         return source[: self.start] + self.after.encode() + source[self.end :]
 
 
@@ -168,7 +167,7 @@ class _Finder(ast.NodeVisitor):
         self.visit(node.value)
 
     def _is_limit(self, node: ast.Assign) -> bool:
-        """Whether it gives a number a name that the whole module has."""
+        """Whether a statement names a number for the whole module."""
         value, (target, *_) = node.value, node.targets
         if self._scope or self._path.startswith(FORMATS) or not isinstance(target, ast.Name):
             return False

@@ -1,9 +1,9 @@
-"""Tests are collected once; each mutation is tried by a fork of that process, in which functions
-get the mutated code, and the tests that reach it run until one fails.
+"""Tests are collected once; each mutation is tried by a fork of the process, where functions get
+the mutated code, and the tests with a path to the code run until one fails.
 
-Which tests reach which function is known from a run without any mutation, whose tests also say how
-long they take. What fails is run again without the mutation: a test that then fails as well is
-unsteady, is told, and says nothing any more.
+A run without a mutation records the functions reached by each test, and their duration. A failed
+test is run again without the mutation: after a second failure the test is reported as unsteady, and
+ignored.
 """
 
 import gc
@@ -34,12 +34,11 @@ from tests.mutants.places import loaded_file, module_name
 
 STAGES = {"unit": "tests/unit/", "property": "tests/property/", "simulation": "tests/sim/"}
 SLOWER = 5
-"""A mutated loop may have no end: a test has so many times the seconds of CPU that it takes
-without."""
+"""A mutated loop may have no end: factor of the test's CPU seconds without a mutation."""
 SPARE_SECS = 4
 """And so many besides."""
 ASLEEP_SECS = 60
-"""A test that sleeps so long, without any CPU meanwhile, waits for what does not come."""
+"""A test asleep for this time, without CPU, waits in vain."""
 MEMORY_BYTES = 3 << 30
 """So much more than the collected tests have: a mutated loop may collect without end."""
 
@@ -60,7 +59,7 @@ class Outcome:
     """How the tests of a fork ended."""
 
     test: str = ""
-    """The one that failed; empty if all passed."""
+    """The failed test; empty if all passed."""
     how: str = ""
     passed: int = 0
 
@@ -82,8 +81,8 @@ class Tests:
     # --- without a mutation ---------------------------------------------------------------------
 
     def learn(self, kept: Path | None) -> None:
-        """Run all without a mutation, or read what a run before has kept. All modules are loaded
-        then, those as well that the engine imports when it needs them."""
+        """Run all without a mutation, or read the results of a previous run. All modules are loaded
+        then, late imports of the engine too."""
         for path in self._sources:
             import_module(module_name(path))
         self._functions = in_place.living()
@@ -106,7 +105,7 @@ class Tests:
             self._usual[entry["test"]] = Usual(**entry)
 
     def _learned(self, tests: Sequence[str], kept: Path | None) -> list[str]:
-        """Lines of JSON, one a test; fewer if one ends the process."""
+        """Lines of JSON, one a test; fewer if a test ends the process."""
         found: list[str] = []
         files = {loaded_file(path): path for path in self._sources}
         with _Fork(lambda say: self._trace(tests, files, say)) as fork:
@@ -145,7 +144,7 @@ class Tests:
     # --- with one -------------------------------------------------------------------------------
 
     def of(self, mutation: Mutation) -> list[str] | None:
-        """Those that reach it, the cheapest first; None if it is not inside of a function."""
+        """The tests with a path to the code, the cheapest first; None outside of functions."""
         place = in_place.place_of(mutation, self._sources[mutation.path])
         if place is None:
             return None
@@ -155,15 +154,15 @@ class Tests:
         return [x.test for x in found if x.test not in self.unsteady and x.test in self._items]
 
     def cost_of(self, mutation: Mutation) -> float:
-        """Seconds of CPU, if none of its tests notices it: the cheapest are tried first."""
+        """Seconds of CPU without a failing test: the cheapest mutations are tried first."""
         tests = self.of(mutation)
         if tests is None:
             return float("inf")  # a fresh process
         return sum(self._usual[each].secs for each in tests)
 
     def files_of(self, mutation: Mutation) -> list[str]:
-        """Files of tests that reach the mutated module, or one that imports it: those that are
-        called after it first, then the cheapest."""
+        """Files of tests with a path to the mutated module or to its importers: files named after
+        the module first, then the cheapest."""
         module, _, name = module_name(mutation.path).rpartition(".")
         words = f"from {module}.{name} import", f"from {module} import {name}"
         near = {path for path, x in self._sources.items() if any(w.encode() in x for w in words)}
@@ -179,7 +178,7 @@ class Tests:
         return sum(x.secs for x in self._usual.values() if x.test.partition("::")[0] in files)
 
     def outcome(self, tests: Sequence[str], mutation: Mutation | None) -> Outcome:
-        """Run tests until one fails. NotInPlace if the mutation cannot be made in this process."""
+        """Run tests until one fails. NotInPlace if this process cannot take the mutation."""
         at, passed, how = "", 0, ""
         with _Fork(lambda say: self._try(tests, mutation, say)) as fork:
             for line in fork.lines():
@@ -215,7 +214,7 @@ class Tests:
 
 
 def _failure(item: pytest.Item, following: pytest.Item | None) -> str:
-    """What a test raises, in one line; empty if it passes."""
+    """A test's exception, in one line; empty if passed."""
     for report in runtestprotocol(item, log=False, nextitem=following):
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
@@ -230,10 +229,10 @@ def _limit_cpu(usual_secs: float) -> None:
 
 
 class _Fork:
-    """A copy of this process that runs a function and says lines; killed with what it started."""
+    """A copy of this process with a function and its lines; killed with its children."""
 
     end = ""
-    """How it ended before its time."""
+    """Reason of an early end."""
 
     def __init__(self, run: Callable[[Callable[[str], None]], None]) -> None:
         self._folder = tempfile.mkdtemp(prefix="heron-mutant-")
@@ -254,7 +253,7 @@ class _Fork:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def lines(self) -> Iterator[str]:
-        """What it says, until it ends or sleeps for too long."""
+        """Lines of the copy, until its end or a long sleep."""
         rest, asleep_since, used = b"", time.monotonic(), -1
         while True:
             if not select.select([self._reading], [], [], 1.0)[0]:

@@ -1,4 +1,4 @@
-"""What became of mutations, and the journal that keeps it."""
+"""Verdicts about mutations, and their journal."""
 
 import hashlib
 import json
@@ -15,13 +15,13 @@ PACKAGES = ("heron_core/wire", "heron_instance", "stream_manager", "topology_mas
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a mutation."""
+    """Outcome of a mutation."""
 
     mutation: Mutation
     stage: str
-    """The first tests that noticed it; empty if none did."""
+    """The first tests with a failure; empty for a survivor."""
     what: str = ""
-    """The test and how it noticed, or how many tests did not."""
+    """The failed test and its exception, or the number of passed tests."""
     secs: float = 0.0
 
     def __str__(self) -> str:
@@ -31,19 +31,19 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """Why no test can notice it; empty if there is no such reason."""
+        """Why tests cannot notice the mutation; empty without a reason."""
         one = self.mutation
         return KNOWN.get((one.path, one.function, one.before, one.after), "")
 
 
 def fingerprint(mutation: Mutation, source: bytes) -> str:
-    """The same for the same mutation of the same file."""
+    """Equal for equal mutations of equal files."""
     text = f"{mutation.path} {mutation.start} {mutation.end} {mutation.after} "
     return hashlib.sha256(text.encode() + source).hexdigest()[:16]
 
 
 class Journal:
-    """A file with a line for each verdict: what it has is not tried again."""
+    """A file with a line for each verdict: known mutations are not tried again."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
@@ -58,12 +58,11 @@ class Journal:
         self._found[str(key)] = Verdict(mutation, str(stage), str(what), float(str(secs)))
 
     def known(self, key: str, is_survivor_again: bool) -> Verdict | None:
-        """What an earlier run found; None where it has to be tried."""
+        """Verdict of an earlier run; None for an untried mutation."""
         found = self._found.get(key)
         return None if found is None or (is_survivor_again and not found.stage) else found
 
     def add(self, key: str, verdict: Verdict) -> None:
-        """Keep one more."""
         self._found[key] = verdict
         if self._file is not None:
             entry = {"key": key, **asdict(verdict)}
@@ -72,7 +71,7 @@ class Journal:
 
 
 def told(verdicts: Sequence[Verdict]) -> int:
-    """Say what lived, and how many of each package; the exit code."""
+    """Print the survivors, with counts of each package; returns the exit code."""
     lived = [each for each in verdicts if not each.stage]
     for each in lived:
         reason = f" (known: {each.reason})" if each.reason else ""

@@ -1,4 +1,4 @@
-"""The hot path twice, in Python and compiled, and what it works on, made of either."""
+"""The hot path twice, in Python and compiled, with objects of either."""
 
 import importlib.util
 import json
@@ -24,7 +24,7 @@ from tests.property.test_plain_messages import ELSEWHERE, FENCE, HERE, SPOUT
 
 ROOT = Path(__file__).parents[2]
 UNOPTIMISED = ("-O0", "-g0", "-w")
-"""A third of the time that the real one takes to compile."""
+"""A third of the real module's compile time."""
 BUFFERS = 3
 WIDTH = 2
 MOST_BYTES = 40
@@ -53,7 +53,7 @@ class Compiled:
 
 
 def installed() -> Compiled:
-    """The compiled hot path that this process runs."""
+    """The compiled hot path of this process."""
     modules = {name: import_module(name) for name in map(extension, MODULES)}
     names: dict[str, Any] = {}
     for module in modules.values():
@@ -64,7 +64,7 @@ def installed() -> Compiled:
 
 def built(folder: Path, flags: Sequence[str], variables: dict[str, str]) -> dict[str, Path]:
     """The files of the hot path by their modules, compiled into a folder."""
-    # By a process of its own: setuptools changes what it is imported into.
+    # In a child process: setuptools changes its importer.
     command = [sys.executable, "native_build.py", str(folder), *flags]
     run = subprocess.run(
         command, cwd=ROOT, env=os.environ | variables, capture_output=True, text=True, check=False
@@ -75,7 +75,7 @@ def built(folder: Path, flags: Sequence[str], variables: dict[str, str]) -> dict
 
 
 def compiled_in(folder: Path) -> Compiled:
-    """The hot path, compiled into a folder; nobody else gets it."""
+    """The hot path, compiled into a folder, for this caller only."""
     files = built(folder, UNOPTIMISED, {})
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:  # one of them imports another one
@@ -96,7 +96,7 @@ def _loaded(name: str, path: Path) -> ModuleType:
 
 
 class Anchor:
-    """What emit asks of an anchor, and the fold of what was acked."""
+    """Requests of emit to an anchor, and the fold of acked edges."""
 
     def __init__(self, roots: Any, key: int = 0) -> None:
         self.roots = roots
@@ -104,7 +104,7 @@ class Anchor:
 
 
 def anchored(module: Any, root: int, value: int) -> Any:
-    """A tuple of a cursor's, whose anchor state is in numbers when it is compiled."""
+    """A tuple of a cursor, with its anchor state in numbers when compiled."""
     roots = module.roots_item(vars(Items)["roots"])
     kind = type("Anchored", (TupleLayout,), {"__slots__": (), "roots": roots})
     cursor = module.RowCursor(
@@ -121,7 +121,7 @@ class Careful(TupleLayout):
     __slots__ = ()
 
     def __new__(cls, items: Any) -> "Careful":
-        """It has a say in what it is made of."""
+        """Tests choose the class of the parts."""
         key, *others = items
         made: Careful = tuple.__new__(cls, (-key, *others))
         return made
@@ -134,7 +134,7 @@ class Emitted:
     values: Any
     stream: str = "default"
     anchors: tuple[int, ...] | None = ()
-    """Which of the anchors; None for none given."""
+    """Index of the anchor; None without an anchor."""
     tup_id: Any = None
     direct_task: int | None = None
     extras: bool = False
@@ -143,7 +143,7 @@ class Emitted:
 
 @dataclass
 class Emitter:
-    """What an emit writes to, made of one of the two modules."""
+    """Target of an emit, made by one of the two modules."""
 
     module: Any
     tracked: bool = True
@@ -151,7 +151,7 @@ class Emitter:
     """One of WAYS."""
     states: Sequence[Any] = ()
     are_numbers: bool = False
-    """Whether the anchor states of one root are those of a cursor's tuples."""
+    """Whether the anchor states of one root belong to a cursor's tuples."""
     wants_direct: bool = False
     """Whether each emit has to name a task."""
     log: list[Any] = field(default_factory=list)
@@ -171,7 +171,7 @@ class Emitter:
                 return acks_leave()
 
         def acks_leave() -> bool:
-            """What was acked by then leaves, that of the first anchor."""
+            """Acks of the first anchor leave."""
             for each in self.anchors[:1]:
                 if each.roots:
                     each.roots.clear()
@@ -234,7 +234,7 @@ class Emitter:
         return (1,), by_key if self.way == KEYED else None, turns
 
     def _grouped(self) -> Any:
-        """What finds the buffer of a key of two values."""
+        """Finds the buffer of a key of two values."""
         keyed, plain_keys = KeyedBuffers(True, "here"), self.module.plain_keys
         if self.way == FIELDS:
             keyed.aim(self.buffers)
@@ -246,7 +246,7 @@ class Emitter:
 
     def _general(self, *arguments: Any) -> str:
         values, second = arguments[:2]
-        # It makes a list of a tuple by itself.
+        # A tuple becomes a list by itself.
         self.log.append(("general", str(list(values) if type(values) is tuple else values), second))
         return "general"
 
@@ -272,7 +272,7 @@ class Emitter:
         return emit
 
     def begin(self, each: Emitted) -> None:
-        """What has happened before this call."""
+        """Events before this call."""
         if each.extras:
             for buffer in self.buffers:
                 buffer.add_roots([1])
@@ -282,7 +282,7 @@ class Emitter:
         return None if each.anchors is None else [self.anchors[at] for at in each.anchors]
 
     def outcome(self) -> Any:
-        """All that has changed."""
+        """All changes."""
         return (
             [contents_of(each) for each in (*self.buffers, self.fanout)],
             self.emits,
@@ -293,7 +293,7 @@ class Emitter:
 
 
 def contents_of(buffer: Any) -> Any:
-    """All that a buffer holds, as it is sent."""
+    """Content of a buffer, as sent."""
     return (
         buffer.tuples,
         buffer.pairs,
@@ -316,7 +316,7 @@ def made_tuples(module: Any, kind: Any, runs: Sequence[tuple[int, int, int]], sh
 
 
 def outcome_of(call: Any, *arguments: Any) -> Any:
-    """What a call returns, or the class of what it raises."""
+    """Result of a call, or the class of its exception."""
     try:
         return call(*arguments)
     except Exception as error:
@@ -342,13 +342,13 @@ assert HOT_PATH == "compiled", HOT_PATH
 def run_compiled(
     extensions: Compiled, program: str, *arguments: str
 ) -> subprocess.CompletedProcess[str]:
-    """A program in a process of its own, which has the compiled hot path and `arguments`."""
+    """A program in a child process, with the compiled hot path and `arguments`."""
     files = json.dumps({name: str(path) for name, path in extensions.files.items()})
     return _run([sys.executable, "-c", BEFORE + program, files, *arguments], {})
 
 
 def run_python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The same with the Python one."""
+    """A program in a child process, with Python's hot path."""
     before = "import sys\n_, *arguments = sys.argv\n"
     return _run([sys.executable, "-c", before + program, *arguments], {"HERONPY_NATIVE": "0"})
 
@@ -363,10 +363,10 @@ def _run(command: list[str], variables: dict[str, str]) -> subprocess.CompletedP
 
 
 def forwarder_of(module: Any) -> Any:
-    """What puts plain messages into two queues and the trees of one spout."""
+    """Forwards plain messages into two queues and the trees of a spout."""
 
     class Trees(module.OpenTrees):  # type: ignore[misc]
-        """They remember what is not among them."""
+        """Trees with a memory of absent roots."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -387,7 +387,7 @@ def forwarder_of(module: Any) -> Any:
 
 
 def queue_facts(queue: Any, taken: int, limits: tuple[int, int, float]) -> list[Any]:
-    """All that can be asked of a queue, the first so many messages of which are taken."""
+    """All properties of a queue, with a number of its first messages taken."""
     fitting = queue.fitting(*limits)
     front = queue.take(taken)
     facts: list[Any] = [fitting, queue.fresh, queue.touched, queue.due]

@@ -1,4 +1,4 @@
-"""What holds when two readers of a group share partitions, with whatever brokers there are."""
+"""Invariants of two readers of a group with shared partitions, for any brokers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from heronpy_compat.testing import ComponentTester
 from tests.process.process_support import until
 
 PARTITIONS = 4
-"""What librdkafka's mock gives a topic that it makes when somebody asks for it."""
+"""Partitions of an automatic topic of librdkafka's mock."""
 RECORDS = 2000
 HALF = RECORDS // 2
 

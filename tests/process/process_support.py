@@ -1,6 +1,6 @@
-"""Runs the command `heronpy` as a user does, in a place of its own, and sees what it leaves behind.
+"""Runs the command `heronpy` as a user does, in a place of its own, and checks the leftovers.
 
-Nothing here sleeps: a wait ends when its condition holds, and fails when its deadline passes.
+Waits do not sleep: a wait ends with its condition, and fails at its deadline.
 """
 
 import json
@@ -35,12 +35,12 @@ REPOSITORY = Path(__file__).parents[2]
 EXAMPLES = REPOSITORY / "examples"
 
 DEADLINE_SECS = 40.0
-"""For what takes a second on an idle machine."""
+"""For operations of a second on an idle machine."""
 LOOK_AGAIN_SECS = 0.05
 """A look at a topology's numbers takes half a millisecond here, and three of its processes."""
 LOOKS_SHARE = 0.1
-"""Of a core: a look at all processes of a busy machine takes longer than any other, and three tests
-that wait leave the cores to what they wait for."""
+"""Of a core: a look at all processes of a busy machine takes longest, and three waiting tests leave
+the cores to the awaited processes."""
 LOOK_AGAIN_SECS_MAX = 0.5
 """However much a look took, a whole command perhaps."""
 GONE_SECS = 15.0
@@ -61,69 +61,68 @@ def until(condition: Callable[[], Found | None], what: str, secs: float = DEADLI
 
 
 def _pause_after_look(before: float) -> float:
-    """Leave the cores to others. `before` the look so much was used; returns what is by now."""
+    """Leave the cores to further processes. `before` is the CPU time before the poll; returns the
+    present CPU time."""
     took = _cpu_secs() - before
     _never.wait(min(LOOK_AGAIN_SECS_MAX, max(LOOK_AGAIN_SECS, took / LOOKS_SHARE - took)))
     return _cpu_secs()
 
 
 def _cpu_secs() -> float:
-    """Of this thread, and of the commands that have ended."""
+    """Of this thread, and of ended commands."""
     commands = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.thread_time() + commands.ru_utime + commands.ru_stime + Used.secs
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A command that has ended."""
-
     code: int
     out: str
     err: str
 
     @property
     def errors(self) -> list[str]:
-        """The lines of stderr that the command itself complains with."""
+        """The lines of stderr with the command's own errors."""
         return [line for line in self.err.splitlines() if line.startswith("heronpy: ")]
 
     def incomplete(self, shortfall: str) -> "Finished":
-        """Itself; AssertionError if exit code and last line do not say what it fell short of."""
+        """The result itself; AssertionError unless exit code and last line report the incomplete
+        run."""
         assert self.code == INCOMPLETE, self.err
         assert self.err.splitlines()[-1] == f"INCOMPLETE: {shortfall}", self.err
         assert "Traceback" not in self.err, self.err
         return self
 
     def succeeded(self) -> "Finished":
-        """Itself; AssertionError with its stderr if it failed."""
+        """The result itself; AssertionError with stderr after a failure."""
         assert self.code == 0, self.err
         assert "Traceback" not in self.err, self.err
         return self
 
 
 class Running:
-    """A command that was started; `wait` for it, or `kill` it."""
+    """A started command; `wait` for its end, or `kill`."""
 
     def __init__(self, place: "Place", arguments: tuple[str, ...], number: int) -> None:
         self._out = place.path / f"out-{number}.txt"
         self._err = place.path / f"err-{number}.txt"
         with self._out.open("wb") as out, self._err.open("wb") as err:
-            # A session of its own: its processes are found by it, whatever their titles.
+            # A separate session: its processes are found by the session, not by titles.
             self.process = start_command(arguments, place.path, place.environment, out, err)
         leftovers().add(session=self.pid)
 
     @property
     def pid(self) -> int:
-        """The process id, which is its session's as well."""
         return self.process.pid
 
     @property
     def out(self) -> str:
-        """What was printed on stdout so far."""
+        """Output on stdout so far."""
         return self._out.read_text("utf-8")
 
     @property
     def err(self) -> str:
-        """What was printed on stderr so far."""
+        """Output on stderr so far."""
         return self._err.read_text("utf-8")
 
     def signal(self, number: int = signal.SIGINT) -> None:
@@ -131,14 +130,14 @@ class Running:
         self.process.send_signal(number)
 
     def end(self) -> Finished:
-        """Ctrl-C twice, as one who does not want to wait."""
+        """Ctrl-C twice, without a wait."""
         self.signal()
         self.until(lambda: "stopping" in self.err, "it stops")
         self.signal()
         return self.wait()
 
     def wait(self, secs: float = DEADLINE_SECS) -> Finished:
-        """Its end; AssertionError with what it printed if that does not come."""
+        """The end of the command; AssertionError with its output after the deadline."""
         try:
             code = self.process.wait(secs)
         except subprocess.TimeoutExpired:
@@ -148,7 +147,7 @@ class Running:
     def until(
         self, condition: Callable[[], Found | None], what: str, secs: float = DEADLINE_SECS
     ) -> Found:
-        """As `until`, but it fails at once if the command ends meanwhile."""
+        """As `until`, but fails at once if the command ends meanwhile."""
 
         def alive_and() -> Found | None:
             found = condition()
@@ -158,11 +157,11 @@ class Running:
         return until(alive_and, what, secs)
 
     def processes(self) -> list[psutil.Process]:
-        """The command and all that it started."""
+        """The command and its descendants."""
         return [each for each in psutil.process_iter() if _is_of(each, (self.pid,))]
 
     def process_called(self, title: str) -> psutil.Process | None:
-        """The process whose title begins so, as ps shows it."""
+        """The process with this beginning of its title in ps."""
         for each in self.processes():
             with suppress(psutil.Error):
                 if " ".join(each.cmdline()).startswith(title):
@@ -171,8 +170,8 @@ class Running:
 
 
 def _is_of(process: psutil.Process, sessions: Collection[int]) -> bool:
-    """Whether it is of one of these sessions, and has not ended. The status is a file to read: for
-    all processes of the machine that takes most of a look."""
+    """Whether the process belongs to one of the sessions, and has not ended. The status is a file
+    to read: for all processes of the machine, most of a poll's time."""
     with suppress(psutil.Error, ProcessLookupError):
         return os.getsid(process.pid) in sessions and process.status() != psutil.STATUS_ZOMBIE
     return False
@@ -196,14 +195,14 @@ class Place:
             "HERONPY_HOME": str(self.home),
             "TMPDIR": str(self.temporary),
             "TEST_RESULTS": str(self.results_folder),
-            # The ZooKeeper of these tests is for everyone, so that they may look into it.
+            # The ZooKeeper of these tests is open, so that tests can read the nodes.
             "HERONPY_INSECURE": "1",
         }
         self.started: list[Running] = []
 
     @property
     def name(self) -> str:
-        """A name that no other topology on this machine has."""
+        """A name unique on this machine."""
         return self.temporary.name
 
     def start(self, *arguments: object) -> Running:
@@ -213,18 +212,18 @@ class Place:
         return running
 
     def heronpy(self, *arguments: object, secs: float = DEADLINE_SECS) -> Finished:
-        """Run `heronpy` with these arguments to its end."""
+        """Run `heronpy` with these arguments to the end."""
         return self.start(*arguments).wait(secs)
 
     def results(self) -> dict[str, Any]:
-        """name -> what a component wrote down with `results.write`."""
+        """name -> values written by a component with `results.write`."""
         return {
             each.name.removesuffix(".json"): json.loads(each.read_text("utf-8"))
             for each in self.results_folder.glob("*.json")
         }
 
     def results_of(self, component: str) -> dict[int, Any]:
-        """task -> what it wrote down, for one component."""
+        """task -> values written, for one component."""
         split = ((*name.rpartition("-"), found) for name, found in self.results().items())
         return {int(task): found for name, _, task, found in split if name == component}
 
@@ -233,7 +232,6 @@ class Place:
         return self.home / "topologies" / name / "logs"
 
     def log(self, name: str, process: str) -> str:
-        """One process's log; empty while there is none."""
         file = self.logs(name) / f"{process}.log"
         return file.read_text("utf-8") if file.exists() else ""
 
@@ -249,7 +247,6 @@ class Place:
         return f"file://{self.home}/state"
 
     def store(self) -> StateStore:
-        """That store, to read in."""
         return open_store(self.store_url)
 
     def processes(self) -> list[psutil.Process]:
@@ -262,8 +259,8 @@ class Place:
         ]
 
     def _mentions_us(self, process: psutil.Process) -> bool:
-        """Its command line names our files, as Java's does, or the topology called as `name`:
-        what was submitted has a session of its own."""
+        """Its command line names our files, as Java's does, or the topology called `name`:
+        submitted topologies have a separate session."""
         with suppress(psutil.Error):
             words = " ".join(process.cmdline())
             is_ours = any(each in words for each in (str(self.path), self.name))
@@ -283,11 +280,11 @@ class Place:
         for place in (self.temporary, self.home / "zookeepers"):
             yield from (f"in {place.name}: {each.name}" for each in place.glob("*"))
         state = self.home / "state"
-        # os.walk takes it that folders vanish meanwhile.
+        # os.walk tolerates vanished folders.
         for folder, folders, files in os.walk(state):
             for each in (Path(folder, name) for name in (*folders, *files)):
-                # What the next run of the same name resumes from stays on purpose, and how this one
-                # has ended.
+                # The state for a resume by the next run stays on purpose, and the outcome of this
+                # run.
                 is_ours = each not in (state / ".lock", state / "identity.json")
                 if is_ours and not {"statefulcheckpoints", "outcomes"} & set(each.parts):
                     yield f"in the state store: {each.relative_to(state)}"
@@ -296,14 +293,14 @@ class Place:
                 yield f"beside the logs: {each.name}"
 
     def nothing_is_left(self, secs: float = 0.0) -> None:
-        """AssertionError with what is left, after waiting for its end for `secs`."""
+        """AssertionError with the leftovers, after a wait of `secs`."""
         deadline, before = time.monotonic() + secs, _cpu_secs()
         while left := self.left_behind():
             assert time.monotonic() < deadline, "\n".join(left)
             before = _pause_after_look(before)
 
     def close(self) -> None:
-        """Kill what still runs."""
+        """Kill live processes."""
         left = self.processes()
         for each in left:
             with suppress(psutil.Error):
@@ -319,7 +316,7 @@ class Place:
 
 
 _UNWANTED = ("XDG_RUNTIME_DIR", "HERON_OPTIONS", "HERONPY_ZOOKEEPER", "COLUMNS")
-"""Variables that would change what the commands do."""
+"""Variables with an effect on the commands."""
 
 
 class Master:
@@ -337,12 +334,12 @@ class Master:
         self._store.close()
 
     def stats(self, component: str | None = None) -> TopologyStats | None:
-        """The numbers as they are now, with the instances of a component if one is asked for; None
-        while no master answers."""
+        """The present numbers, with the instances of a component if given; None without a master's
+        answer."""
         return self._client.try_stats(wait_secs=1.0, component=component)
 
     def component(self, name: str) -> dict[str, Any]:
-        """One component's numbers; empty while no master answers."""
+        """One component's numbers; empty without a master's answer."""
         stats = self.stats()
         return {} if stats is None else stats.to_json()["components"][name]
 

@@ -1,4 +1,4 @@
-"""What became of the lines of topologies/surviving.py, from the records that its tasks keep."""
+"""Outcome of the lines of topologies/surviving.py, by the records of its tasks."""
 
 import time
 from collections import Counter
@@ -16,7 +16,7 @@ START_SECS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A line that failed and was emitted again."""
+    """A line failed and emitted again."""
 
     at: float
     """CLOCK_MONOTONIC seconds."""
@@ -33,7 +33,7 @@ class Survey:
     unseen: int
     """Words that never reached the last bolt."""
     duplicates: int
-    """Words that it saw again."""
+    """Words seen twice."""
     failures: tuple[Failure, ...]
 
     @property

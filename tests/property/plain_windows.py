@@ -1,6 +1,6 @@
-"""The oracle of windows: every window is a list of its events, and each call looks at all of them.
+"""The oracle of windows: every window is a list of its events, and each call reads all events.
 
-No slices, no timers, no incremental aggregation: what is written here is the definition.
+Without slices, timers and incremental aggregation: this file is the definition.
 """
 
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class PlainWindow:
     due_ms: int | None = None
 
     def shown(self, firing: Firing, trigger: Trigger) -> list[Result]:
-        """All of it, or if the trigger discards what is new, if anything is."""
+        """The whole window, or only new events if the trigger discards."""
         events = self.unseen if trigger.discarding else self.events
         self.unseen, self.due_ms = [], None
         if not events:
@@ -44,7 +44,7 @@ class PlainWindow:
 
 @dataclass(slots=True)
 class PlainOperator:
-    """What WindowOperator is to do with WholeWindow as its aggregate."""
+    """Specification of WindowOperator with WholeWindow as its aggregate."""
 
     assigner: Assigner
     trigger: Trigger

@@ -80,7 +80,7 @@ class Real:
         clock: Callable[[], float] = lambda: 0.0,
         in_place: bool = False,
     ) -> None:
-        """`in_place`: what is read is changed and not put back."""
+        """`in_place`: values read are changed without a put."""
         self._in_place = in_place
         self.codec = StateCodec("count")
         self.backend = make_backend(self.codec)
@@ -125,7 +125,6 @@ class Real:
             self.list.for_key(key).update(elements)
 
     def contents(self) -> dict[str, dict[Any, Any]]:
-        """All that there is."""
         return {
             "value": dict(self.value.all_items()),
             "sum": dict(self.sum.all_items()),
@@ -135,7 +134,7 @@ class Real:
 
 
 class Model:
-    """What it all should come to: plain dicts."""
+    """The expected content: plain dicts."""
 
     def __init__(self) -> None:
         self.value: dict[Any, Any] = {}
@@ -144,7 +143,6 @@ class Model:
         self.map: dict[Any, dict[Any, Any]] = {}
 
     def do(self, key: Any, operation: tuple[Any, ...]) -> None:
-        """One operation at a key."""
         match operation:
             case "put", value:
                 self.value[key] = list(value) if isinstance(value, list) else value
@@ -168,7 +166,7 @@ class Model:
                 getattr(self, name.removeprefix("clear_")).pop(key, None)
 
     def contents(self) -> dict[str, dict[Any, Any]]:
-        """All that there is; a list or map without entries is not there."""
+        """All content; a list or map without entries is absent."""
         return {
             "value": dict(self.value),
             "sum": dict(self.sum),

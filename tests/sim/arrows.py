@@ -1,7 +1,7 @@
-"""Which arrows of the drawings of state machines the simulation takes.
+"""Arrows of the state machines' drawings, taken by the simulation.
 
-`tests/unit` takes each arrow once. The simulation takes them together with faults of any kind: what
-is drawn and none of the default seeds takes is listed, so that it is not believed to be simulated.
+`tests/unit` takes each arrow once. The simulation takes arrows together with faults of any kind:
+drawn arrows outside of the default seeds are listed, as not simulated.
 """
 
 from collections.abc import Set
@@ -51,8 +51,8 @@ RARE = {
                       "RESTORING > BACKING_OFF"},
     },
 }  # fmt: skip
-"""Whether checkpoints are taken -> machine -> the arrows that fewer than three of the default seeds
-take, or none. Thousands of other seeds take most of them (`python -m tests.sim` says which not)."""
+"""Whether checkpoints are taken -> machine -> the arrows taken by less than three of the default
+seeds. Thousands of further seeds take most of the arrows (`python -m tests.sim` lists the rest)."""
 
 
 def drawn(effectively_once: bool) -> set[Arrow]:
@@ -69,8 +69,8 @@ def in_words(found: Set[Arrow]) -> list[str]:
 
 
 def never_taken(seeds: range, effectively_once: bool) -> list[str]:
-    """The arrows that the default seeds take by chance of their faults, and none of these takes;
-    a seed that was run before is not run again."""
+    """The arrows taken by the default seeds by chance of their faults, but not by these seeds; a
+    seed is run only once."""
     rare = {f"{machine}: {each}" for machine, of in RARE[effectively_once].items() for each in of}
     drawn_words = set(in_words(drawn(effectively_once)))
     assert rare <= drawn_words, f"not drawn any more: {rare - drawn_words}"

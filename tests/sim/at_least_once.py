@@ -1,10 +1,10 @@
-"""A simulated topology whose instances save their own states, without checkpoints: at least once
-by themselves, and in both modes for an update.
+"""A simulated topology whose instances save their own states, without checkpoints: at least once by
+themselves, and in both modes for an update.
 
-A spout begins again behind what its state says, so whatever is left out then is never processed:
-`Journal.check_idents` finds that at the end. A bolt's state is to be the newest that was saved.
-Keyed state goes with its keys in an update: in the end it has what was received, if nobody was
-killed, and never more.
+A spout starts behind the position of its state, so a tuple left out is never processed:
+`Journal.check_idents` finds the loss at the end. A bolt's state has to be the newest saved one.
+Keyed state moves with its keys in an update: without kills the final state equals the received
+input, and never exceeds the input.
 """
 
 from collections import Counter
@@ -23,24 +23,23 @@ if TYPE_CHECKING:
     from tests.sim.cluster import Cluster
 
 NUMBERS_MAX = 1_000_000
-"""Of the states that one process saves."""
 SAVING_SHARE = 0.7
 """Of the topologies that run at least once."""
 FAILING_SHARES = (0.0, 0.0, 0.3)
 """How often the store does not take a state."""
 KEYED_SHARE = 0.5
-"""Of the bolts without direct streams: those whose input is grouped by its key, and their state."""
+"""Of the bolts without direct streams: bolts with input grouped by key, and their state."""
 
 WINDOWS_SHARE = 0.6
-"""Of those in a topology whose instances save their states: bolts that hold tuples as open windows
-do. An update that cannot drain goes on while they hold tuples, which fail and come again; where
-nothing is saved between updates, which is in no mode of the engine, that would lose them."""
+"""In a topology whose instances save their states: bolts with tuples held as by open windows. An
+update after a drain timeout goes on while tuples are held, failed and replayed; a mode without
+saves between updates, absent from the engine, would lose tuples."""
 LONG_WINDOWS = 0.95
 """How often such a bolt holds a tuple where windows are open for long: in half of the runs."""
 
 
 class OwnStates:
-    """What all tasks have saved by themselves; it outlives their processes."""
+    """States saved by all tasks on their own; outlive the processes."""
 
     def __init__(self, seed: int) -> None:
         self._rng = Random(f"own states {seed}")
@@ -50,12 +49,12 @@ class OwnStates:
         self.of: dict[int, dict[int, bytes]] = {}
         """task -> number -> state"""
         self.processes = 0
-        """How many there have been: the later one has the higher numbers, as by the time."""
+        """Number of processes so far: a later one has higher numbers, as by the clock."""
         self.loaded = 0
         """How many processes have begun with a state."""
 
     def save(self, task: int, number: int, state: bytes) -> str:
-        """Why it is not saved; empty if it is."""
+        """Reason of a failed save; empty after a success."""
         if self._rng.random() < self._failing_share:
             return "no space is left"
         self.of.setdefault(task, {})[number] = state
@@ -85,22 +84,19 @@ class Newest:
 
 
 class MovedStates:
-    """What tasks have saved for updates."""
-
     def __init__(self, seed: int) -> None:
         self._rng = Random(f"moved states {seed}")
         self._failing_share = self._rng.choice(FAILING_SHARES)
         self._states: dict[tuple[int, int], bytes] = {}
 
     def save(self, task: int, update: int, state: bytes) -> str:
-        """Why it is not saved; empty if it is."""
+        """Reason of a failed save; empty after a success."""
         if self._rng.random() < self._failing_share:
             return "no space is left"
         self._states[update, task] = state
         return ""
 
     def load(self, update: int, task: int) -> bytes:
-        """What a task has saved."""
         if self._rng.random() < self._failing_share:
             raise CheckpointStoreError("it cannot be read")
         require((update, task) in self._states, f"{task} has saved nothing for update {update}")
@@ -116,7 +112,7 @@ def own_states_of(seed: int, config: dict[str, Any]) -> OwnStates | None:
 
 
 def saving(topology: TopologySpec, states: OwnStates | None) -> TopologySpec:
-    """The same topology, of components that keep state if there is somewhere to save it."""
+    """The topology with stateful components, given a place for the state."""
     if states is None:
         return topology
     topology.components[0].config[HABITS].window_share = states.window_share
@@ -133,8 +129,8 @@ def saving(topology: TopologySpec, states: OwnStates | None) -> TopologySpec:
 
 
 def keyed(topology: TopologySpec, seed: int, is_saved: bool) -> TopologySpec:
-    """The same topology, in which some bolts keep what they have got by its key, and some hold
-    tuples by their key if instances save their states by themselves (`is_saved`)."""
+    """The topology with some bolts that count their input by key, and some that hold tuples by key
+    if instances save their states on their own (`is_saved`)."""
     rng, windows = Random(f"keyed {seed}"), Random(f"windows {seed}")
     components = tuple(
         _keyed(each, rng, is_saved and windows.random() < WINDOWS_SHARE)
@@ -161,7 +157,7 @@ def with_keys(topology: TopologySpec) -> list[str]:
 
 
 def check_keyed_counts(cluster: "Cluster") -> None:
-    """At the end the states of all tasks together have what was received."""
+    """At the end the states of all tasks together equal the received input."""
     journal = cluster.journal
     counted: dict[str, Counter[int]] = {}
     for each in cluster.instances.values():
@@ -176,7 +172,7 @@ def check_keyed_counts(cluster: "Cluster") -> None:
 
 
 class KeyedBolt(SimBolt):
-    """Its state has what it has got of each key."""
+    """Its state has the input of each key."""
 
     def init_state(self, stateful_state: Any) -> None:
         self.counted = stateful_state.map_state("counted")
@@ -201,8 +197,8 @@ class KeyedBolt(SimBolt):
 
 
 class WindowBolt(SimBolt, StatefulComponent):
-    """Holds tuples as open windows do: an update that concerns it fails them, and by the new plan
-    each is held where its key is."""
+    """Holds tuples as open windows do: an update of the bolt fails the held tuples, and by the new
+    plan each is held at its key's task."""
 
     saved_at_least_once = False
 
@@ -212,10 +208,10 @@ class WindowBolt(SimBolt, StatefulComponent):
         return self.emitter.habits.window_share or super().holding_share
 
     def init_state(self, stateful_state: Any) -> None:
-        """Only how far it is would be there."""
+        """Only the position would be saved."""
 
     def pre_save(self, checkpoint_id: Any) -> None:
-        """Nothing else is left when an update asks for it."""
+        """The rest is gone when an update asks for the state."""
         require(not self.held, "tuples are held, and do not come again")
 
     def fail_retained(self) -> bool:
@@ -232,8 +228,7 @@ class WindowBolt(SimBolt, StatefulComponent):
 
 
 class SavingSpout(SimSpout, StatefulComponent):
-    """Its state has its position, and what has failed and is still to be emitted again: what is
-    under way is not in it."""
+    """Its state has its position, and failed tuples to replay, without tuples under way."""
 
     def init_state(self, stateful_state: Any) -> None:
         self.state = stateful_state
@@ -269,7 +264,7 @@ class SavingSpout(SimSpout, StatefulComponent):
 
 
 class SavingBolt(SimBolt, StatefulComponent):
-    """Its state has what it has got."""
+    """Its state has its input."""
 
     def init_state(self, stateful_state: Any) -> None:
         self.state = stateful_state
@@ -297,6 +292,6 @@ class SavingBolt(SimBolt, StatefulComponent):
 
     def post_save(self, checkpoint_id: Any) -> None:
         taken, emitter = self.taken.pop(checkpoint_id), self.emitter
-        # The state of a task is that of its newest process, not of one that was replaced.
+        # The state of a task is the state of its newest process, not of a replaced one.
         if emitter.process_id not in emitter.habits.replaced_processes:
             self.saved[emitter.task] = taken

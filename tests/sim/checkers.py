@@ -1,9 +1,8 @@
-"""What must hold in every cluster whatever happens: the journal of all tuples, and the rules.
+"""Invariants of every cluster: the journal of all tuples, and the rules.
 
-User code of the simulation reports each emit, delivery, ack and callback here; a broken rule
-raises Violation at the very step that broke it. `origin` is the process that emitted, so numbers
-start from scratch with each process; `number` counts the emits of one origin over all of its
-streams.
+User code of the simulation reports each emit, delivery, ack and callback here; a broken rule raises
+Violation at the very step. `origin` is the emitting process, so numbers start from scratch with
+each process; `number` counts the emits of one origin over all of its streams.
 """
 
 from collections import defaultdict
@@ -43,7 +42,7 @@ def owners_of(head: Header, message: Frames) -> set[int]:
 
 
 class Journal:
-    """Every tuple of one run: where it is to go, where it went, what became of its root."""
+    """Every tuple of one run: targets, deliveries, the outcome of the root."""
 
     def __init__(self, topology: TopologySpec) -> None:
         self.topology = topology
@@ -65,21 +64,21 @@ class Journal:
             for stream in component.outputs
         }
         self._left: dict[tuple[int, int], tuple[PackingPlan, dict[str, int]]] = {}
-        """(origin, number) -> the plan by which it was emitted, and how often it has to come yet"""
+        """(origin, number) -> the plan of its emit, and the deliveries still due"""
         self.is_run_again = False
-        """Whether bolts raise: then a task's next object runs again what the one before has undone.
-        That it counts once is seen by the counts at the end."""
+        """Whether bolts raise: then a task's next object repeats the undone work of the previous
+        one. The counts at the end prove single counting."""
         self._runs: dict[tuple[int, int, int], int] = {}
-        """(origin, number, task) -> the object that ran it last"""
+        """(origin, number, task) -> the object of the last run"""
         self._latest: dict[tuple[int, int], int] = {}
         self._divided: dict[int, dict[int, int]] = {}
-        """task -> what had been emitted when it last began with input of other tasks, by origin"""
+        """task -> emits before its last start with input of further tasks, by origin"""
         self._keyed: dict[tuple[str, str, str, object, tuple[int, ...]], int] = {}
         self._shuffled: dict[tuple[int, str, str, int], dict[int, int]] = {}
         self._numbers: dict[int, int] = defaultdict(int)
         self._roots: dict[int, int] = defaultdict(int)
         self._unprocessed: dict[int, int] = {}
-        """root -> deliveries anchored to it that no bolt has acked"""
+        """root -> anchored deliveries without an ack"""
         self._failed: set[int] = set()
         self._settled: dict[int, str] = {}
         self._done: set[tuple[str, int]] = set()
@@ -130,10 +129,10 @@ class Journal:
         return sum(self._consumers(component, stream, packing).values())
 
     def begins_with_divided(self, task: int) -> None:
-        """A task begins with input that was sent to other tasks of its component.
+        """A task begins with input sent to further tasks of its component.
 
-        Neither order nor grouping say anything of such tuples, the counts at the end do. The same
-        holds for the task's next checkpoints, which have what is left of the tuples.
+        Order and grouping do not hold for such tuples, the counts at the end do. The rule covers
+        the task's next checkpoints, too, with the rest of the tuples.
         """
         self._divided[task] = dict(self._numbers)
 
@@ -208,7 +207,6 @@ class Journal:
         self._failed.update(roots)
 
     def leaf_done(self, leaf: str, idents: Sequence[int]) -> None:
-        """A leaf has processed what came of these idents."""
         self._done.update((leaf, ident) for ident in idents)
 
     def settled(self, root: int, outcome: str, tracked: bool) -> None:
@@ -229,7 +227,7 @@ class Journal:
     # --- the end ------------------------------------------------------------------------------
 
     def check_roots(self, living: Sequence[int]) -> None:
-        """Each tracked emit of the processes that live ended in exactly one callback."""
+        """Each tracked emit of live processes ended in exactly one callback."""
         for origin in living:
             first = origin * ROOTS_PER_PROCESS + 1
             for root in range(first, first + self._roots[origin]):
@@ -247,7 +245,7 @@ class Journal:
             )
 
     def check_idents(self, emitted: dict[str, dict[str, list[int]]]) -> None:
-        """At least once: every leaf that an ident can reach has processed it."""
+        """At least once: every leaf within reach of an ident has processed the ident."""
         for component, streams in emitted.items():
             for stream, idents in streams.items():
                 for leaf in self.leaves_of(component, stream):

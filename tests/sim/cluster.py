@@ -35,11 +35,11 @@ from tests.sim.topologies import Habits, SimBolt, SimSpout, random_config, rando
 CONTROL_DELAY_SECS = 0.01
 REPEATED_SHARE = 0.05
 ASKED_AGAIN_SHARE = 0.3
-"""Of the updates: how often the same is asked for again at once."""
+"""Share of updates requested twice at once."""
 BREAKING_SHARE = 0.05
 ROUND_SECS = 0.0005
 IDLE_SECS = 0.02
-"""How time passes after a round in which something happened, and after one in which nothing did."""
+"""Passage of time after a round with events, and after a round without."""
 PATIENCE_SECS = 0.4
 """A little less than the masters' lost_after_secs: what is cut off for longer may be abandoned."""
 IDLE_CHECK_ROUNDS = 4
@@ -51,14 +51,14 @@ class Manners:
     """How the world of one run behaves."""
 
     refusing_share: float
-    """How often a peer's socket takes no more although it has room."""
+    """How often a peer's socket refuses a message despite its room."""
     peer_messages_max: int
     repeated_share: float
     consumed_bytes: int
     window_bytes: int
     pipelined_bytes: int
     at_once_bytes: int
-    """What a busy instance is handed at once, or else it waits to be merged; 0 hands over all."""
+    """Messages handed to a busy instance at once, the rest waits for a merge; 0 hands over all."""
     master_silent_secs: float
     drain_secs: float
     blocked_secs: float
@@ -107,21 +107,20 @@ class Cluster:
         self._last_number = 0
         self.managers: dict[int, Manager] = {}
         self.instances: dict[tuple[int, int], Instance] = {}
-        """(container, task) -> its process"""
         self.zombies: list[Instance] = []
-        """Processes that were stopped and replaced, and do not know it yet."""
+        """Stopped and replaced processes, still unaware of the replacement."""
         self.stored_plan: str | None = None
         """The physical plan in the state store, as JSON."""
         self.store_away = False
         self.cuts: set[tuple[int, int]] = set()
-        """(container, container): from the first to the second nothing arrives."""
+        """(container, container): cut from the first to the second."""
         self.drops: set[tuple[int, int]] = set()
         """(container, container): from the first to the second all is lost."""
         self.previous: list[Master] = []
-        """Masters that do not know yet that another one has taken their place."""
+        """Replaced masters, still unaware of the replacement."""
         self.master: Master | None = Master(self)
         self.node: Master | None = self.master
-        """Whom the state store names as the master; that one may be dead."""
+        """The master named by the state store, perhaps dead."""
         for container in first.containers:
             self.deployment.start(container.id, first)
         self._slow_some(rng)
@@ -133,7 +132,7 @@ class Cluster:
 
     def _chosen_config(self) -> dict[str, Any]:
         once = checkpoint_config(self.seed) if self.effectively_once else {}
-        # By a choice of its own: the seeds stay what they were.
+        # By a separate choice: the seeds keep their runs.
         tuples = Random(f"tuples {self.seed}").choice((1, 10, 100, 2048))
         return random_config(self.rng) | {keys.BACKPRESSURE_HIGH_TUPLES: tuples} | once
 
@@ -173,7 +172,7 @@ class Cluster:
         habits.children_max = rng.choice((1, 1, 2))
 
     def number(self) -> int:
-        """A number that no process had before."""
+        """An unused process number."""
         self._last_number += 1
         return self._last_number
 
@@ -216,8 +215,8 @@ class Cluster:
             self.rules.check_idle()
 
     def _is_overdue(self, actor: Instance | Manager | Master) -> bool:
-        """Whether a slow instance must take what waits for it: it says that it is idle, and while
-        something drains the master would give that up after lost_after_secs (seed 50467)."""
+        """Whether a slow instance must take its waiting input: the instance reports idle, and
+        during a drain the master would abort after lost_after_secs (seed 50467)."""
         return (
             isinstance(actor, Instance)
             and (self.step is not None or self.phase is not Phase.RUNNING)
@@ -279,12 +278,12 @@ class Cluster:
 
     @property
     def phase(self) -> Phase | None:
-        """How far the master is; None while there is none."""
+        """Phase of the master; None without a master."""
         return None if self.master is None else self.master.core.phase
 
     @property
     def all_done(self) -> bool:
-        """Whether no instance has anything left to do, and nothing waits for one."""
+        """Whether all instances are without work, and queues are empty."""
         return all(each.driver.counts()[2] for each in self.instances.values()) and not any(
             any(each.core.statistics()["waiting_bytes"].values()) for each in self.managers.values()
         )
@@ -293,11 +292,11 @@ class Cluster:
 
     @property
     def step(self) -> UpdateStage | None:
-        """How far an update is that is under way."""
+        """Step of the running update."""
         return None if self.master is None else self.master.core.update_stage
 
     def update(self, parallelism: dict[str, int], containers: int | None) -> bool:
-        """Somebody scales the topology by `heronpy update`; whether it is not refused."""
+        """Scale the topology by `heronpy update`; whether accepted."""
         if self.master is None or self.store_away:
             return False
         try:
@@ -308,7 +307,7 @@ class Cluster:
         return self._ask(packing, what)
 
     def change_code(self, rng: Random) -> bool:
-        """Somebody gives new code by `heronpy update --code`; whether it is not refused."""
+        """Give new code by `heronpy update --code`; whether accepted."""
         if self.master is None or self.store_away:
             return False
         current = self.packing
@@ -352,7 +351,7 @@ class Cluster:
         self.rules.process_changed()
 
     def processes(self, container: int) -> list[Instance]:
-        """The processes of a container's instances, those that were replaced included."""
+        """The processes of a container's instances, including replaced ones."""
         return [
             each
             for each in (*self.instances.values(), *self.zombies)
@@ -360,14 +359,14 @@ class Cluster:
         ]
 
     def process(self, container: int, task: int, incarnation: int) -> Instance | None:
-        """The process of that number, if it is still there."""
+        """The process with the number, if alive."""
         for each in self.processes(container):
             if each.task == task and each.incarnation == incarnation:
                 return each
         return None
 
     def stop_instance(self, container: int, task: int) -> Instance:
-        """An instance is stopped for so long that another process takes its place."""
+        """An instance is stopped until another process takes its place."""
         self.note(f"stop task {task} in container {container}")
         self.journal.killed = True
         stopped = self.instances[container, task]
@@ -380,13 +379,13 @@ class Cluster:
         return stopped
 
     def wake_instance(self, stopped: Instance) -> None:
-        """It goes on, as if nothing had happened."""
+        """The instance goes on, unaware of the pause."""
         self.note(f"process {stopped.incarnation} of task {stopped.task} goes on")
         stopped.is_stopped = False
 
     def _reap(self) -> None:
-        """Who was superseded has ended; its supervisor starts another one if it was not replaced
-        on purpose (two processes may supersede each other at a new stream manager)."""
+        """A superseded process has ended; its supervisor starts a new one unless replaced on
+        purpose (two processes may supersede each other at a new stream manager)."""
         for zombie in [each for each in self.zombies if each.has_exited]:
             zombie.abandon()
             self.zombies.remove(zombie)
@@ -394,7 +393,7 @@ class Cluster:
             self.kill_instance(*key)
 
     def end_zombies(self, container: int, task: int | None = None) -> None:
-        """Nothing is left of a container, or of a task in it."""
+        """End all processes of a container, or of a task."""
         for zombie in list(self.zombies):
             if zombie.container == container and task in (None, zombie.task):
                 zombie.abandon()
@@ -413,14 +412,14 @@ class Cluster:
         self.rules.process_changed()
 
     def start_manager(self, container: int) -> None:
-        """A new stream manager for a container, if it is still wanted."""
+        """A new stream manager for a container, if still wanted."""
         if container not in self.deployment.places or container in self.managers:
             return
         manager = self.managers[container] = Manager(self, container)
         self.note(f"start stream manager {manager.address}")
 
     def kill_container(self, container: int) -> None:
-        """A whole container dies; its instances are there again before its stream manager."""
+        """A whole container dies; its instances restart before its stream manager."""
         self.kill_manager(container)
         self.end_zombies(container)
         for key in [each for each in self.instances if each[0] == container]:
@@ -443,7 +442,7 @@ class Cluster:
             self.node = None
 
     def start_master(self) -> None:
-        """A new master takes the node, and what the state store knows."""
+        """A new master takes the node, and the content of the state store."""
         self.note("start master")
         self.masters += 1
         self.master = self.node = Master(self)
@@ -456,26 +455,26 @@ class Cluster:
         self.start_master()
 
     def end_previous_master(self) -> None:
-        """A master that was replaced finds that out, and ends."""
+        """A replaced master notices, and ends."""
         self.previous.pop(0).died()
 
     def store_leaves(self) -> None:
-        """Nobody can read the state store or write to it."""
+        """The state store is out of reach for reads and writes."""
         self.note("the state store is away")
         self.store_away = True
 
     def store_returns(self) -> None:
-        """It is there again, with what was written to it."""
+        """The state store returns, with all writes."""
         self.note("the state store is there")
         self.store_away = False
 
     def cut(self, first: int, second: int) -> None:
-        """From one container to another nothing arrives any more."""
+        """Cut the direction from one container to another."""
         self.note(f"cut {first} -> {second}")
         self._set_cut(first, second, True)
 
     def heal(self, first: int, second: int) -> None:
-        """What waited arrives, in order."""
+        """Waiting messages arrive, in order."""
         self.note(f"heal {first} -> {second}")
         self._set_cut(first, second, False)
 
@@ -492,7 +491,7 @@ class Cluster:
             manager.links[second][1].break_off()
 
     def drop(self, first: int, second: int, on: bool) -> None:
-        """From one container to another all that is sent is lost, or arrives again."""
+        """Messages from one container to another are lost, or arrive again."""
         self.note(f"{'drop' if on else 'no more drop'} {first} -> {second}")
         (self.drops.add if on else self.drops.discard)((first, second))
         if (manager := self.managers.get(first)) is not None and second in manager.links:

@@ -1,8 +1,8 @@
 """Bolts whose `process` is a coroutine in a simulated cluster that takes checkpoints.
 
 Their event loops live in the cluster's time, so a run depends on its seed alone. A call takes a
-while, raises or never ends now and then, and whatever dies meanwhile, what it emits counts once:
-the bolts behind it count every ident as often as they must.
+while, raises or never ends at times, and through all deaths meanwhile the emits count once: the
+bolts behind count every ident as often as they must.
 """
 
 import asyncio
@@ -17,24 +17,24 @@ from tests.sim.effectively_once import CountingBolt, children
 from tests.sim.topologies import DIRECT_STREAM, KEYS, SimBolt
 
 CALLING_SHARE = 0.7
-"""Of the bolts that others read; one at least."""
+"""Of the bolts with readers; one at least."""
 COUNTING_SHARE = 0.3
-"""Of them those that keep a state, whose checkpoint waits for their calls."""
+"""Share with a state, whose checkpoint waits for the calls."""
 TIMEOUT_MS = 60
 CALL_SECS = (0.0, 0.0, 0.001, 0.005, 0.02)
 HANGING_SHARE = 0.02
-"""Of the calls that may fail: those that only their limit ends."""
+"""Of the failing calls: the share ended only by the limit."""
 
 
 class CallingBolt(SimBolt):
-    """Asks somebody outside about each tuple, and passes on what comes of it. Keeps no state."""
+    """Asks an outside service about each tuple, and passes on the answer. Keeps no state."""
 
     def initialize(self, config: Any, context: Any) -> None:
         super().initialize(config, context)
         self.numbers: dict[int, tuple[Any, list[tuple[str, int]]]] = {}
-        """By the place of a tuple in memory: the tuple, so that the place stays taken; and
-        (stream, number) of each emit, in the order of the tuples, which is that of what is sent if
-        the topology wants it."""
+        """By the place of a tuple in memory: the tuple, to keep the place taken; and (stream,
+        number) of each emit, in the order of the tuples, also the order of sends if the topology is
+        ordered."""
 
     async def process(self, tup: Any) -> None:  # type: ignore[override]
         (ident,) = tup.values[5]
@@ -49,7 +49,7 @@ class CallingBolt(SimBolt):
         del self.numbers[id(tup)]
 
     def reserved(self, ident: int) -> list[tuple[str, int]]:
-        """The numbers of what is emitted for a tuple."""
+        """Numbers of a tuple's emits."""
         emitter, most = self.emitter, self.emitter.habits.children_max
         return [
             (stream, emitter.journal.emitted(emitter.process_id, emitter.name, stream, [],
@@ -82,12 +82,12 @@ class CallingBolt(SimBolt):
             habits.may_raise()
 
     def on_finish(self) -> None:
-        """Nothing is held back."""
+        """Release all tuples."""
 
 
 class CallingCountingBolt(CountingBolt):
-    """One that counts, too: half of what a call changes must not be in a checkpoint, and nothing of
-    what a call has changed that raised."""
+    """A calling bolt with counts: a checkpoint must not have half of a call's changes, nor changes
+    of a failed call."""
 
     async def process(self, tup: Any) -> None:  # type: ignore[override]
         self.receive(tup)
@@ -106,7 +106,7 @@ class CallingCountingBolt(CountingBolt):
 
 
 def readers_among(topology: TopologySpec, chance: Random, share: float) -> set[str]:
-    """Bolts that others read, each by chance; one at least."""
+    """Bolts with readers, each by chance; one at least."""
     read = [
         each.name
         for each in topology.components

@@ -1,5 +1,5 @@
-"""Who runs the simulated containers: a scheduler that follows the plans in the state store, and in
-each container an executor that follows its stream manager (scheduler.daemon and .container)."""
+"""Supervisors of the simulated containers: a scheduler follows the plans in the state store, and in
+each container an executor follows its stream manager (scheduler.daemon and .container)."""
 
 import json
 from collections import defaultdict
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from tests.sim.cluster import Cluster
 
 START_AGAIN_ROUNDS_MAX = 40
-"""How long until a process is started again that could not begin."""
+"""Delay of a restart after a failed start."""
 RELOAD_ROUNDS_MAX = 20
-"""How long a scheduler or an executor takes until it looks at the plan again."""
+"""How long a scheduler or an executor takes until the next poll of the plan."""
 
 
 class Deployment:
-    """The containers that run, and the plan by which each was started."""
+    """The running containers, and the plan of each start."""
 
     def __init__(self, cluster: "Cluster", packing: PackingPlan) -> None:
         self._cluster = cluster
         self._first = packing
         self.places: dict[int, PackingPlan] = {}
-        """container -> the plan that its executor knows"""
+        """container -> the plan known to its executor"""
         self._told_at: dict[int, int] = {}
-        """container -> the round in which its executor hears of the newest plan"""
+        """container -> the round of the newest plan's arrival at its executor"""
         self._due: dict[int, list[Callable[[], None]]] = defaultdict(list)
         self._failing: set[tuple[int, int]] = set()
         """(container, task) whose process ends at its beginning, and is started again"""
@@ -41,7 +41,7 @@ class Deployment:
 
     @property
     def packings(self) -> Packings:
-        """What the state store has."""
+        """Plans of the state store."""
         cluster = self._cluster
         wanted = packing_from_json(json.loads(cluster.stored_packing))
         if cluster.stored_plan is None:
@@ -53,15 +53,15 @@ class Deployment:
         self._later(self._follow_store)
 
     def repacked(self, container: int, packing: PackingPlan) -> None:
-        """The stream manager of a container works by another plan; its executor hears of one after
-        the other, in order."""
+        """The stream manager of a container works by another plan; its executor gets each plan, in
+        order."""
         earliest = self._told_at.get(container, 0)
         self._told_at[container] = self._later(
             lambda: self._follow_manager(container, packing), earliest
         )
 
     def _later(self, call: Callable[[], None], earliest: int = 0) -> int:
-        """Have it done in a while, not before the round `earliest`; in which one."""
+        """Schedule a call, not before the round `earliest`; returns the round."""
         wait = self._cluster.chance.randint(1, RELOAD_ROUNDS_MAX)
         at = max(self._cluster.rounds + wait, earliest)
         self._due[at].append(call)
@@ -69,11 +69,11 @@ class Deployment:
 
     @property
     def settled(self) -> bool:
-        """Whether everybody has followed."""
+        """Whether all have followed."""
         return not self._due
 
     def step(self) -> None:
-        """What is due in this round."""
+        """Events due in this round."""
         for call in self._due.pop(self._cluster.rounds, ()):
             call()
 
@@ -89,7 +89,7 @@ class Deployment:
             self._end(container)
 
     def start(self, container: int, packing: PackingPlan) -> None:
-        """A container that was not there."""
+        """Start a missing container."""
         cluster = self._cluster
         cluster.note(f"start container {container}")
         self.places[container] = packing
@@ -110,15 +110,15 @@ class Deployment:
         cluster.instances[container, task] = Instance(cluster, container, task, words, data)
 
     def _is_broken(self, container: int, task: int) -> bool:
-        """Whether the task's class cannot begin, by the plan that the executor knows."""
+        """Whether the task's class cannot begin, by the executor's plan."""
         packing = self.places[container]
         component = packing.instances[task].component
         spec = packing.topology_of(self._cluster.topology).by_name[component]
         return spec.class_path == path_of(Broken)
 
     def _fail(self, container: int, task: int) -> None:
-        """A process says why it cannot begin, and ends; its supervisor starts another one, as long
-        as it is wanted."""
+        """A process reports its failed start, and ends; its supervisor starts a new one, while
+        wanted."""
         place, cluster = self.places.get(container), self._cluster
         if place is None or place.container_of.get(task) != container:
             self._failing.discard((container, task))

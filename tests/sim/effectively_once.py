@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from tests.sim.cluster import Cluster
 
 LONGER = 3
-"""So much more is emitted where checkpoints are taken: some of them have to be complete."""
+"""Factor of the input with checkpoints: some checkpoints have to be complete."""
 KEYED_SHARE = 0.8
 """Of the updates, if there is a component whose state keys divide."""
 RAISES_MAX = 30
 """Of all bolts of a run: some need a restore for each."""
 HELD_MAX = 3
-"""Tuples that a bolt holds back, in its state."""
+"""Tuples held back by a bolt, in its state."""
 
 
 FAILING_SHARES = (0.7, 1.0)
-"""How much fails while the store is in trouble: some, or it is away altogether."""
+"""How much fails while the store is in trouble: some operations, or the whole store."""
 
 
 class SimStates:
-    """The checkpoint store; as slow or as broken as the run wants it, and hidden from hosts that
-    have not mounted its disk."""
+    """The checkpoint store; slow or broken at the run's will, and hidden from hosts without its
+    disk."""
 
     def __init__(self, seed: int) -> None:
         self._rng = Random(f"states {seed}")
@@ -51,7 +51,7 @@ class SimStates:
         self.failing_share = 1.0
         self._lost: dict[tuple[int, int], type[CheckpointStoreError]] = {}
         self._bare: dict[int, dict[tuple[int, int], bytes]] = {}
-        """container -> what its host has in the folder where the disk is to be mounted"""
+        """container -> files of its host in the mount point of the disk"""
 
     def save(self, container: int, checkpoint: int, task: int, state: bytes) -> None:
         if self.fails_to in ("save", "both") and self._rng.random() < self.failing_share:
@@ -84,11 +84,11 @@ class SimStates:
             del self._states[key]
 
     def unmount(self, container: int) -> None:
-        """Its host begins without the disk, and cannot tell: it left its mark in the folder."""
+        """Its host starts without the disk, undetected: the host left its mark in the folder."""
         self._bare[container] = {}
 
     def mount(self, container: int) -> None:
-        """What was saved in the folder meanwhile is hidden by the disk."""
+        """States saved in the folder meanwhile are hidden by the disk."""
         del self._bare[container]
 
     def begin_failing(self, to: str) -> None:
@@ -103,15 +103,15 @@ class SimStates:
                 self._lost[key] = self._rng.choice((StateDamaged, StateGone))
 
     def recover(self) -> None:
-        """It works again, and a person has put back what was lost."""
+        """The store works again, with lost files restored by a person."""
         self.fails_to = ""
         self._lost = {}
 
 
 def checkpoint_config(seed: int) -> dict[str, Any]:
-    """Checkpoints, some of them in a hurry."""
+    """Checkpoints, some in a hurry."""
     rng = Random(f"checkpoints {seed}")
-    # By a choice of its own: the seeds stay what they were.
+    # By a separate choice: the seeds keep their runs.
     overtaking = Random(f"overtaking {seed}")
     return {
         keys.BOLT_RETRIES: RAISES_MAX,  # so no tuple is ever abandoned
@@ -133,7 +133,7 @@ NAPS_SHARES = (0.4, 1.0)
 """Of their calls."""
 NAPS_SECS = (0.004, 0.02)
 LARGE_BATCHES = {keys.BATCH_TUPLES: 512, keys.BATCH_BYTES: 65536}
-"""There: messages that are long in work."""
+"""Share of messages with long work in such runs."""
 
 
 def _naps(seed: int) -> bool:
@@ -141,8 +141,8 @@ def _naps(seed: int) -> bool:
 
 
 def napping(cluster: "Cluster") -> bool:
-    """Whether bolts take their time in this run, so that barriers, restores and new plans find them
-    amid a message."""
+    """Whether bolts take their time in this run, so that barriers, restores and new plans come amid
+    a message."""
     if not _naps(cluster.seed):
         return False
     rng = Random(f"each nap {cluster.seed}")
@@ -163,13 +163,13 @@ ABANDONED_SHARE = 0.1
 
 
 def is_among(share: float, what: str) -> bool:
-    """Whether it is among those that are chosen: a matter of its name alone."""
+    """Whether a name is chosen: by the name alone."""
     return crc32(what.encode()) % 1000 < 1000 * share
 
 
 def settle(bolt: Any, tup: Any, ident: int) -> None:
-    """A bolt has done all for a tuple; if its ident is one of those that fail, it fails for good
-    nevertheless, and counts once, however often it is processed again."""
+    """A bolt has done all for a tuple; a tuple with a failing ident fails for good nevertheless,
+    and counts once, after any number of attempts."""
     emitter = bolt.emitter
     abandons = emitter.habits.abandons and is_abandoned(emitter.name, ident)
     (bolt.fail if abandons else bolt.ack)(tup)
@@ -181,7 +181,7 @@ def is_abandoned(component: str, ident: int) -> bool:
 
 
 def counting(topology: TopologySpec, habits: Habits) -> TopologySpec:
-    """The same topology of components that keep their state, and with more to do."""
+    """The topology with stateful components, and with more input."""
     shape = [(each.name, each.parallelism, each.inputs) for each in topology.components]
     habits.abandons = is_among(ABANDONING_SHARE, f"gives up {habits.idents} {shape}")
     habits.idents *= LONGER
@@ -198,15 +198,15 @@ def _kind_of(component: ComponentSpec) -> type:
     kinds = {each.grouping.kind for each in component.inputs}
     if kinds == {GroupingKind.FIELDS}:
         return KeyedCountingBolt
-    # A matter of the component alone: whoever asks has the same.
+    # A matter of the component alone: all callers agree.
     what = f"{component.name} {component.parallelism} {component.outputs}"
     is_spread = GroupingKind.ALL not in kinds and crc32(what.encode()) % 3 > 0
     return SpreadCountingBolt if is_spread else CountingBolt
 
 
 def scalable(topology: TopologySpec, rng: Random) -> list[str]:
-    """The components whose parallelism may change: mostly those whose state keys divide, for with
-    the others an update is aborted. Of no tuple that goes to all there may be more copies then."""
+    """The components whose parallelism may change: mostly components with state divided by keys, as
+    an update of the rest is aborted. A tuple for all tasks must not get more copies then."""
     keyed = [each for each in topology.components if issubclass(_kind_of(each), KeyedCountingBolt)]
     others = [
         each
@@ -223,7 +223,7 @@ def children(component: str, stream: str, ident: int, most: int) -> int:
 
 
 class CountingSpout(SimSpout, StatefulComponent):
-    """Emits its idents in order; where it is stands in its state."""
+    """Emits its idents in order; its position is in its state."""
 
     def init_state(self, stateful_state: Any) -> None:
         self.state = stateful_state
@@ -250,8 +250,8 @@ class CountingSpout(SimSpout, StatefulComponent):
 
 
 class CountingBolt(SimBolt, TwoPhaseStatefulComponent):
-    """Counts what it gets, and passes it on, some of it later. What it has done before it raises
-    only the topology can undo."""
+    """Counts its input and passes the input on, in part later. Changes before an exception can be
+    undone only by the topology."""
 
     def init_state(self, stateful_state: Any) -> None:
         self.state = stateful_state
@@ -273,7 +273,7 @@ class CountingBolt(SimBolt, TwoPhaseStatefulComponent):
         self.state.put("has finished", self.has_finished)
 
     def post_save(self, checkpoint_id: Any) -> None:
-        """Make good what was prepared, as a two-phase sink does; doing so again changes nothing."""
+        """Commit the prepared counts, as a two-phase sink does; a second call is without effect."""
         habits = self.emitter.habits
         habits.newest_committed = max(habits.newest_committed, int(checkpoint_id))
         ready = [each for each in self.prepared if int(each) <= int(checkpoint_id)]
@@ -310,7 +310,7 @@ class CountingBolt(SimBolt, TwoPhaseStatefulComponent):
 
 
 class KeyedCountingBolt(SimBolt, StatefulComponent):
-    """The same by key: what is counted and held back goes with its key to another task."""
+    """Counts by key: counts and held tuples move with their key to another task."""
 
     def init_state(self, stateful_state: Any) -> None:
         self.counted = stateful_state.map_state("counted")
@@ -318,7 +318,7 @@ class KeyedCountingBolt(SimBolt, StatefulComponent):
 
     @property
     def counts(self) -> dict[int, int]:
-        """Of each ident of all keys, of which several may have the same one."""
+        """Count of each ident over all keys; several keys may share an ident."""
         found: Counter[int] = Counter()
         for _, each in self.counted.all_items():
             found.update(each)
@@ -335,7 +335,7 @@ class KeyedCountingBolt(SimBolt, StatefulComponent):
         habits.may_raise()
 
     def count(self, ident: int) -> Any:
-        """Count it; what is held back of its key."""
+        """Count a tuple; returns the held tuples of its key."""
         self.counted.put(ident, self.counted.get(ident, 0) + 1)
         self.waiting.add(ident)
         return self.waiting
@@ -354,8 +354,8 @@ class KeyedCountingBolt(SimBolt, StatefulComponent):
 
 
 class SpreadCountingBolt(KeyedCountingBolt):
-    """The same of tuples without a key: what it counts is under keys that its task owns, so its
-    state is divided as well, and what of its input is processed by whom makes no difference."""
+    """Counts tuples without a key: under keys owned by its task, so the state is divided as well,
+    and any task may process any input."""
 
     def initialize(self, config: Any, context: Any) -> None:
         super().initialize(config, context)
@@ -372,7 +372,7 @@ class SpreadCountingBolt(KeyedCountingBolt):
 
 
 def pass_on(emitter: Emitter, ident: int) -> None:
-    """Emit what comes of a tuple of an ident."""
+    """Emit the results of a tuple of an ident."""
     for stream in emitter.streams:
         most = emitter.habits.children_max
         for _ in range(children(emitter.name, stream, ident, most)):
@@ -380,7 +380,7 @@ def pass_on(emitter: Emitter, ident: int) -> None:
 
 
 def expected_counts(topology: TopologySpec, idents: dict[str, dict[str, list[int]]]) -> Any:
-    """component -> how often it gets each ident; `idents`: of each spout, by stream."""
+    """component -> number of inputs of each ident; `idents`: of each spout, by stream."""
     habits: Habits = topology.components[0].config[HABITS]
     counts: dict[str, Counter[int]] = {each.name: Counter() for each in topology.components}
     for component in topology.components:  # those that feed others come first
@@ -404,7 +404,7 @@ def expected_counts(topology: TopologySpec, idents: dict[str, dict[str, list[int
 
 
 def check_restore(cluster: "Cluster") -> None:
-    """At any moment: what sinks have committed is part of the state with which all go on."""
+    """At any moment: commits of sinks are part of the restored state."""
     restore = cluster.master.core.plan_restore if cluster.master is not None else None
     newest = cluster.habits.newest_committed
     if restore is not None and restore.members is None:
@@ -413,7 +413,7 @@ def check_restore(cluster: "Cluster") -> None:
 
 
 def check_committed(cluster: "Cluster", bolt: CountingBolt) -> None:
-    """At the end all that a bolt has got is made good, each tuple once."""
+    """At the end all input of a bolt is committed, each tuple once."""
     who = bolt.emitter.instance
     committed = sum(n for (whose, _), n in cluster.habits.committed.items() if whose == who)
     got = sum(bolt.counts.values())
@@ -447,7 +447,7 @@ def check_counts(cluster: "Cluster") -> None:
             require(each.task in late, f"task {each.task} still waits for its state")
     tasks_of = cluster.packing.tasks_of
     for name, expected in expected_counts(cluster.topology, idents).items():
-        # Whoever was replaced after the end has nothing to count any more.
+        # A process replaced after the end does not count any more.
         if name in counted and not late & set(tasks_of[name]):
             wrong = {
                 ident: (counted[name][ident], expected[ident])
@@ -459,8 +459,8 @@ def check_counts(cluster: "Cluster") -> None:
 
 
 def check_abandoned(cluster: "Cluster", component: str, counts: Counter[int]) -> None:
-    """At the end: what the master calls failed for good is what failed in the history that counts,
-    neither more (a restore has undone it) nor less (its process has ended)."""
+    """At the end: the master's failed roots equal the failures of the final history, neither more
+    (undone by a restore) nor less (process ended)."""
     assert cluster.master is not None
     stats = cluster.master.core.stats(None, cluster.clock.now).components[component]
     abandoned = sum(counts[ident] for ident in counts if is_abandoned(component, ident))

@@ -1,7 +1,7 @@
-"""Which faults a seed has, when they happen, and how the world gets over each of them.
+"""Faults of a seed, their times, and the repair of each.
 
-Several kinds of nights: each seed has one, so that a rule which only holds without losses is
-checked under the faults that lose nothing (a cut network, a dead master).
+Several kinds of nights: each seed has one kind, so that a rule of lossless runs is checked under
+lossless faults (a cut network, a dead master).
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ MASTER_AWAY_ROUNDS_MAX = 120
 UNREADABLE_ROUNDS_MAX = 1500
 """Long enough for many tries of a restore."""
 STORE_AWAY_ROUNDS_MAX = 400
-"""Long enough for a new plan, and for the death of the master that made it."""
+"""Long enough for a new plan, and for the death of its master."""
 CUT_ROUNDS_MAX = 60
 BREAKS_MAX = 5
 DROPPING_SHARE = 0.4
@@ -39,9 +39,10 @@ UNMOUNTED_SHARE = 0.2
 """Of the runs with checkpoints."""
 PARALLELISM_MAX, CONTAINERS_MAX = 4, 4
 SCALED_ROUNDS_MAX = 60
-"""Where checkpoints are taken; soon after that most spouts have finished, and nobody may scale."""
+"""Where checkpoints are taken; soon afterwards most spouts have finished, and rescales are
+refused."""
 UPDATE_AGAIN_ROUNDS = 3
-"""After one that was refused: the topology is not up yet, or another one is under way."""
+"""After a refused update: the topology is not up yet, or another update is under way."""
 
 MOVES_SHARE = 0.5
 MOVES_ROUNDS = (10, 40)
@@ -154,7 +155,7 @@ class Faults:
         self._plan_moves()
 
     def _plan_moves(self) -> None:
-        """Besides, in a topology with keys that move: updates of the components that have them."""
+        """Besides, in a topology with moving keys: updates of the keyed components."""
         cluster, chance = self.cluster, Random(f"moves {self.cluster.seed}")
         is_tracked = cluster.habits.tracked and not cluster.effectively_once
         moves = cluster.own_states is not None if is_tracked else not cluster.effectively_once
@@ -191,7 +192,7 @@ class Faults:
         self._repairs[mounted_at].append(partial(self._mount, container, chance))
 
     def _mount(self, container: int, chance: Random) -> None:
-        """Who is restored next there finds what the disk has."""
+        """The next restore there reads the disk."""
         self.cluster.states.mount(container)
         there = [each for each in sorted(self.cluster.instances) if each[0] == container]
         if there:
@@ -215,7 +216,7 @@ class Faults:
 
     @property
     def repaired(self) -> bool:
-        """Whether all that was to come again has come."""
+        """Whether all repairs are done."""
         return not self._repairs
 
     def _later(self, at: int, rounds_max: int, repair: Callable[[], None]) -> int:
@@ -267,8 +268,8 @@ class Faults:
             self._store_back_at = self._later(at, STORE_AWAY_ROUNDS_MAX, returns)
 
     def _states(self, at: int) -> None:
-        """The checkpoint store is full or away; or what it has cannot be read for a while, or is
-        damaged until a person puts it back."""
+        """The checkpoint store is full or away; or its content is unreadable for a while, or
+        damaged until restored by a person."""
         states = self.cluster.states
         trouble = self.chance.choice(("save", "load", "both", "lose"))
         if trouble == "lose":
@@ -278,8 +279,8 @@ class Faults:
         self._later(at, STORE_AWAY_ROUNDS_MAX, states.recover)
 
     def _unreadable(self, at: int) -> None:
-        """An instance dies while what it is to begin with cannot be read, or is damaged; as soon
-        as there are some checkpoints."""
+        """An instance dies while its initial state is unreadable or damaged; after some
+        checkpoints."""
         states = self.cluster.states
         completed = self.cluster.stored_checkpoints.get("completed", ())
         if len(completed) < min(2, self.cluster.topology.config[keys.CHECKPOINTS_RETAINED]):

@@ -1,9 +1,9 @@
-"""A simulated instance: the real InstanceCore, and around it what its server.py does.
+"""A simulated instance: the real InstanceCore, surrounded by a model of its server.py.
 
-The two threads of a process are two calls here: `control_step` and `turn`. Where it matters that
-they run at the same time, the turn runs as a SuspendableCall: the control thread may then act
-whenever the main thread reads the clock or sends, and a send that back-pressure holds stops in the
-middle of the user's call, while the rest of the cluster goes on.
+The two threads of a process are two calls here: `control_step` and `turn`. Where concurrency
+matters, the turn runs as a SuspendableCall: the control thread may then act whenever the main
+thread reads the clock or sends, and a send held by back-pressure stops in the middle of the user's
+call, while the rest of the cluster goes on.
 """
 
 import logging
@@ -56,14 +56,13 @@ PREEMPTED_SHARE = 0.3
 """How often the control thread then runs when the main thread reads the clock or sends."""
 
 SAVED_SHARE = 0.3
-"""How often a state that waits is written in a turn."""
 
 log = logging.getLogger("sim")
 log.addHandler(logging.NullHandler())
 log.propagate = False
 
 Said = tuple[int, Any]
-"""What an instance says travels with the number of the process that said it."""
+"""Messages of an instance carry the number of the sending process."""
 
 
 class Instance:
@@ -83,18 +82,17 @@ class Instance:
         self.incarnation = cluster.number()
         self.speed = 1.0
         self.naps = cluster.naps
-        """Whether its user code ever calls `nap`."""
+        """Whether user code calls `nap`."""
         self.turned_at = cluster.clock.now
-        """When it had its last turn."""
+        """Time of the last turn."""
         self.words = words
-        """Control messages to the stream manager; those of a dead predecessor are in front."""
+        """Control messages to the stream manager; the ones of a dead predecessor are in front."""
         self.data = data
         self.orders: Channel[Any] = cluster.control_channel()
         self.inbox: Channel[Frames] = Channel(cluster.clock, cluster.rng)
         self.is_stopped = False
-        """By SIGSTOP, or its machine is."""
+        """By SIGSTOP, or with its machine."""
         self.has_exited = False
-        """It was superseded and has ended itself."""
         self._rng = Random(cluster.rng.random())
         self._rng_of_threads = Random(f"threads {self.incarnation}")
         self._step: Instruction = Wait(0.0, for_input=True)
@@ -104,14 +102,13 @@ class Instance:
         self._is_in_control = False
         self._nap_until: float | None = None
         self._unsaved: SaveState | None = None
-        """What the saving thread has still to write."""
+        """States still to be written by the saving thread."""
         self._reports: list[tuple[int, str]] = []
-        """What it has to tell the main thread. This and saving do not count as something to do:
-        time would stand still in a topology that saves all the time."""
+        """Its reports to the main thread. Reports and saves do not count as work: time would stand
+        still in a topology with constant saves."""
         self._unmoved: SaveState | None = None
-        """What it has still to write for an update."""
+        """States still to be written for an update."""
         self._moved: list[tuple[int, str, int]] = []
-        """What has come of that."""
         self.pool = UserThreads(lambda: cluster.clock.now)
         """The threads of its user code."""
         shared = SharedState()
@@ -144,7 +141,7 @@ class Instance:
 
     @property
     def driver(self) -> ComponentDriver:
-        """What runs the component; another one after a restore from a checkpoint."""
+        """Driver of the component; replaced after a restore from a checkpoint."""
         return self.core.driver
 
     @property
@@ -154,7 +151,7 @@ class Instance:
 
     @property
     def _is_divided(self) -> bool:
-        """Whether the newest plan gives it input of other tasks."""
+        """Whether the newest plan gives input of further tasks."""
         plan = self.core.shared.plan
         if plan is None or plan.restore is None:
             return False
@@ -172,13 +169,13 @@ class Instance:
 
     @property
     def epoch_taken(self) -> int:
-        """Of the plan that its main thread works by."""
+        """Of the main thread's plan."""
         return self.core.shared.epoch_taken
 
     # --- what the core asks for ---------------------------------------------------------------
 
     def _perform(self, event: Event) -> Instruction | None:
-        """Let the core handle an event, carry out what it decides; the last instruction."""
+        """Let the core handle an event, carry out the decisions; returns the last instruction."""
         instruction = None
         for instruction in self.core.handle(event, self.cluster.clock.now):
             match instruction:
@@ -209,7 +206,7 @@ class Instance:
         self.data.send((self.incarnation, merge(sent)))
 
     def _is_outdated(self, message: Frames) -> bool:
-        """Whether it carries an older epoch, so that nobody takes it."""
+        """Whether the epoch is older, so that receivers refuse."""
         older = parse_header(message[0]).epoch < self.core.shared.epoch
         return older and self.cluster.effectively_once
 
@@ -255,7 +252,7 @@ class Instance:
             self._call.suspend()
 
     def nap(self, secs: float) -> None:
-        """From user code, which takes so long: everybody else goes on meanwhile."""
+        """Called by slow user code: all further processes go on meanwhile."""
         assert self._call is not None
         self._nap_until = self.cluster.clock.now + secs
         while self.cluster.clock.now < self._nap_until:
@@ -284,7 +281,7 @@ class Instance:
     # --- the control thread -------------------------------------------------------------------
 
     def control_step(self) -> bool:
-        """What the control thread does; whether a message was there."""
+        """A step of the control thread; whether a message arrived."""
         self._is_in_control = True
         self._save()
         found = self.orders.ready
@@ -299,7 +296,7 @@ class Instance:
     # --- threads of user code -----------------------------------------------------------------
 
     def _let_threads_work(self) -> bool:
-        """Make the calls of user code's threads that are due; whether any was."""
+        """Make due calls of user code's threads; whether any was due."""
         if not self.pool.turn():
             return False
         self._is_woken = True
@@ -308,7 +305,7 @@ class Instance:
     # --- the main thread ----------------------------------------------------------------------
 
     def turn(self) -> bool:
-        """One round of the main loop; whether there was anything to do."""
+        """One round of the main loop; whether the round had work."""
         self.turned_at = self.cluster.clock.now
         overlaps = (
             self._call is None and self.orders.ready and self._rng.random() < OVERLAPPING_SHARE
@@ -329,7 +326,7 @@ class Instance:
 
     @property
     def _may_go_on(self) -> bool:
-        """Whether what the suspended call waits for is there."""
+        """Whether the suspended call can go on."""
         if self._nap_until is not None:
             return self.cluster.clock.now >= self._nap_until
         return self.core.shared.may_send
@@ -349,7 +346,7 @@ class Instance:
         return self._receive()
 
     def _has_calls(self) -> bool:
-        """Whether somebody wants something of the main thread, beside the next saving."""
+        """Whether the main thread has requests, beside the next save."""
         calls, saving = self.core.shared.pending_calls, self.core.saving
         if saving is None:
             return bool(calls)
@@ -381,7 +378,7 @@ class Instance:
 
     def _round(self, event: Event) -> None:
         """Until the main loop waits or has done something; a bolt takes one message, a spout all
-        that has become of its tuples, and then its turn."""
+        results of its tuples, and then its turn."""
         while self._reports and self.core.saving is not None:
             self.core.saving.reported(*self._reports.pop(0))
         while self._moved and self.core.transfer is not None:
@@ -399,7 +396,7 @@ class Instance:
     # --- faults -------------------------------------------------------------------------------
 
     def died(self) -> None:
-        """What had not left the process is gone."""
+        """Unsent messages of the process are gone."""
         self.abandon()
         self.data.lose_last()
         self.words.lose_last()

@@ -1,9 +1,8 @@
 """Connections between simulated processes: each keeps its order, some delay or repeat.
 
-What zmq guarantees is kept (order within one connection, a message is whole or lost), what it does
-not guarantee is made to happen: delay, loss of what was under way when a process died or when the
-connection broke between two that live, full sockets. A repeated message follows at once, as after a
-reconnect; never after a later one.
+Guarantees of zmq are kept (order within one connection, a message is whole or lost), everything
+else happens: delay, loss of messages under way at a death or at a break between live processes,
+full sockets. A repeated message follows at once, as after a reconnect; never after a later one.
 """
 
 from collections import deque
@@ -29,9 +28,8 @@ class Channel(Generic[T]):
         self._latest_due = 0.0
         self._under_way: deque[tuple[float, T]] = deque()
         self.cut = False
-        """The network between the two is down: all waits, and arrives in order once it is up."""
         self.loses = False
-        """The network drops all that is sent."""
+        """The network drops all messages."""
         self.breaking_share = 0.0
         """How often the connection breaks with a message on it."""
 
@@ -61,23 +59,23 @@ class Channel(Generic[T]):
         return found and not self.cut
 
     def take(self) -> T:
-        """The message that arrived first."""
+        """The first arrived message."""
         return self._under_way.popleft()[1]
 
     def lose_first(self) -> None:
-        """The receiver died: what had left the sender is lost, the rest is still there."""
+        """The receiver died: messages under way are lost, the rest stays."""
         for _ in range(self._rng.randint(0, len(self._under_way))):
             self._under_way.popleft()
 
     def lose_last(self) -> None:
-        """The sender died: what had not left it is lost, the rest arrives."""
+        """The sender died: unsent messages are lost, the rest arrives."""
         for _ in range(self._rng.randint(0, len(self._under_way))):
             self._under_way.pop()
 
     def break_off(self) -> None:
-        """The connection breaks and is made again: some of what was under way is lost, in front of
-        it may be what the receiver has still to read of the old connection, behind it what leaves
-        by the new one. Of two connections the receiver reads now one, now the other."""
+        """The connection breaks and is made again: some messages under way are lost, perhaps behind
+        messages still unread from the old connection, and before messages on the new one. The
+        receiver reads both connections in turn."""
         under_way = list(self._under_way)
         first = self._rng.randint(0, len(under_way))
         behind = self._rng.randint(first, len(under_way))
@@ -88,8 +86,8 @@ class Channel(Generic[T]):
             self._under_way.append((old if is_old else new).popleft())
 
     def lose_middle(self, successor: "Channel[T]") -> None:
-        """The connection broke: some had arrived, some is lost, and the last of it had not left the
-        sender, which sends it by the connection that comes after this one."""
+        """The connection broke: some messages had arrived, some are lost, and the last had not left
+        the sender, and go by the next connection."""
         unsent = self._rng.randint(0, len(self._under_way))
         left = [self._under_way.pop() for _ in range(unsent)]
         self.lose_last()
@@ -97,10 +95,10 @@ class Channel(Generic[T]):
             successor.send(item)
 
     def move_to(self, successor: "Channel[T]") -> None:
-        """What has arrived is read before what the connection after this one brings."""
+        """Arrived messages are read before messages of the next connection."""
         while self._under_way:
             successor.send(self._under_way.popleft()[1])
 
     def clear(self) -> None:
-        """Nothing of it arrives."""
+        """Drop all messages."""
         self._under_way.clear()

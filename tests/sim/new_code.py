@@ -1,7 +1,7 @@
-"""New code in a simulated topology: bolts that keep their state elsewhere; some cannot begin.
+"""New code in a simulated topology: bolts with renamed states; some with a failing start.
 
-Each moves what the class before it has saved by `migrate`; so if that were left out, done twice, or
-done to a state that is new already, the counts at the end would not be exact.
+Each class moves the state of the previous class by `migrate`; a migration left out, done twice, or
+done to a new state would falsify the counts at the end.
 """
 
 from random import Random
@@ -15,11 +15,11 @@ from tests.sim.effectively_once import CountingBolt, KeyedCountingBolt, SpreadCo
 from tests.sim.topologies import ComfortableBolt, SimBolt
 
 BROKEN_SHARE = 0.25
-"""Of the changes: those to code that cannot begin."""
+"""Share of changes to code with a failing start."""
 
 
 class MigratedBolt(CountingBolt):
-    """Its counts are called otherwise."""
+    """Counts under another name."""
 
     state_version = 1
 
@@ -39,8 +39,6 @@ class MigratedBolt(CountingBolt):
 
 
 class MigratedKeyedBolt(KeyedCountingBolt):
-    """The same by key."""
-
     state_version = 1
 
     def init_state(self, stateful_state: Any) -> None:
@@ -57,12 +55,10 @@ class MigratedKeyedBolt(KeyedCountingBolt):
 
 
 class MigratedSpreadBolt(MigratedKeyedBolt, SpreadCountingBolt):
-    """The same of tuples without a key."""
+    """Counts of tuples without a key."""
 
 
 class OwnKeyedBolt(KeyedBolt):
-    """The same where no checkpoints are taken: an update moves the state."""
-
     state_version = 1
 
     def init_state(self, stateful_state: Any) -> None:
@@ -78,20 +74,18 @@ class OwnKeyedBolt(KeyedBolt):
 
 
 class OtherBolt(SimBolt):
-    """It has nothing to take over."""
+    """Without a state to take over."""
 
 
 class OtherComfortableBolt(ComfortableBolt):
-    """Nor has this."""
+    """Without a state as well."""
 
 
 class OtherSavingBolt(SavingBolt):
-    """What no key divides stays with the task that there was."""
+    """State without keys stays with its task."""
 
 
 class Broken:
-    """It cannot begin."""
-
     def __init__(self) -> None:
         raise ValueError("not yet")
 
@@ -116,8 +110,8 @@ _NEXT = {
 
 
 def new_code(topology: TopologySpec, rng: Random) -> TopologySpec:
-    """The topology with another class for some of its bolts, one of which may not be able to begin;
-    the same if all are new."""
+    """The topology with another class for some of its bolts, one perhaps with a failing start; the
+    given topology if all are new."""
     old = [each.name for each in topology.components if each.class_path in _NEXT]
     chosen = rng.sample(old, rng.randint(1, len(old))) if old else []
     paths = {each: _NEXT[topology.by_name[each].class_path] for each in chosen}

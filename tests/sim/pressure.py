@@ -1,8 +1,8 @@
 """The rules of back-pressure, checked while a simulated cluster runs.
 
-A queue over its high-water mark has to be named as a cause; who sends into a cause has to be paused
-as soon as the word can have reached it; so a queue never holds more than its mark, what was under
-way when it was named, and what was emitted until the pause arrived. The last is added up exactly.
+A queue over its high-water mark has to be named as a cause; senders into a cause have to be paused
+as soon as the message can have arrived; so a queue never holds more than its mark, tuples under way
+at the naming, and tuples emitted until the pause arrived. The last sum is exact.
 """
 
 from dataclasses import dataclass
@@ -43,26 +43,26 @@ NOTHING = Amount()
 
 
 class PressureRules:
-    """What queues may hold, and who may emit."""
+    """Limits of queues, and senders allowed to emit."""
 
     def __init__(self, cluster: "Cluster") -> None:
         self._cluster = cluster
         self._upstream = upstream_of(cluster.topology)
         self._allowance: dict[int, Amount] = {}
-        """local cause -> what it may hold over its mark"""
+        """local cause -> allowance over its mark"""
         self._paused_since: dict[int, int] = {}
-        """task -> since which round its stream manager holds it for paused"""
+        """task -> round of the pause at its stream manager"""
         self.pauses = 0
         self.idle_checks = 0
         self.peak_bytes = 0
         self.peak_tuples = 0
 
     def process_changed(self) -> None:
-        """A process died: what it held is not under way any more; causes start from scratch."""
+        """A process died: its messages are not under way any more; causes start from scratch."""
         self._paused_since.clear()
 
     def emitted(self, instance: "Instance", frames: Frames) -> None:
-        """A batch leaves an instance: only one that cannot know of a pause yet may send it."""
+        """A batch leaves an instance: only an instance without the pause's message may send."""
         replaced = instance in self._cluster.zombies
         shared = instance.core.shared  # a barrier waits for it, or a plan
         may_send = replaced or shared.interrupts
@@ -109,7 +109,7 @@ class PressureRules:
         require(tuples <= most, f"queue of task {task} holds {tuples} tuples, {most} at most")
 
     def _check_handed(self, manager: "Manager", task: int, queue: InstanceQueue) -> None:
-        """The newest message may go over a limit, for what was handed before was below it."""
+        """The newest message may go over a limit, as earlier messages were below."""
         if len(queue.handed) < 2 or queue.beyond_bytes:  # a barrier takes all along
             return
         options, newest = manager.core.state.options, queue.handed[-1]
@@ -137,7 +137,7 @@ class PressureRules:
                 self.pauses += 1
 
     def _under_way(self, task: int) -> Amount:
-        """What is on its way to a task's queue now, the queue's own included."""
+        """Tuples on the way to a task's queue now, the queue's own included."""
         cluster = self._cluster
         total = NOTHING
         for manager in cluster.managers.values():
@@ -161,8 +161,8 @@ class PressureRules:
         return total
 
     def check_idle(self) -> None:
-        """Nothing is under way: each pause has a cause that stands, each cause has its pauses, and
-        trees are where their spouts are."""
+        """At rest: each pause has a live cause, each cause has its pauses, and trees are where
+        their spouts are."""
         cluster = self._cluster
         self.idle_checks += 1
         managers = cluster.managers.values()

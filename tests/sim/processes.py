@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 CLIENT = b"client"
 BATCHES = (FrameKind.DATA, FrameKind.FANOUT)
 SEEN_SHARE = 0.1
-"""Of the turns of a stream manager with a broken connection in which it sees the next master."""
+"""Of the turns of a stream manager with a broken connection with a view of the next master."""
 NOTICED_SHARE = 0.2
-"""Of its turns after its connection broke: how often it learns that there is another one."""
+"""Share of the turns after a break with a notice of the new connection."""
 
 
 MasterPacket = Packet[messages.Message]
@@ -44,28 +44,27 @@ MasterPacket = Packet[messages.Message]
 
 @dataclass(slots=True)
 class Line:
-    """A stream manager's connection to a master; a new one each time that it looks for it, and when
-    it breaks."""
+    """A stream manager's connection to a master; a new line at each search, and after a break."""
 
     master: "Master"
     connection: bytes
     up: Channel[MasterPacket]
     down: Channel[MasterPacket]
     closed: bool = False
-    """By the stream manager, or it broke: what the master still says here is lost."""
+    """By the stream manager, or by a break: further messages of the master are lost."""
     is_noticed: bool = True
-    """Whether the stream manager knows that the connection is another one."""
+    """Whether the stream manager knows about the new connection."""
 
 
 def _message(event: manager_events.Event) -> Frames:
-    """The message of the data plane that an event brings; nothing for any other event."""
+    """An event's message of the data plane; None for all further events."""
     if isinstance(event, manager_events.FromPeer):
         return event.frames[1:]  # behind the link frame
     return event.frames if isinstance(event, manager_events.FromInstance) else []
 
 
 def _carried(each: manager_events.ToLocal | manager_events.ToPeer) -> Sequence[Frames]:
-    """The messages that are merged in one."""
+    """Messages merged into one."""
     if isinstance(each, manager_events.ToPeer):
         return [frames for _, frames in each.waiting]
     return split(each.frames)
@@ -105,11 +104,11 @@ class Manager:
         self.session: MasterSession[messages.Message] = MasterSession(self.incarnation)
         self._connected: list[int] = []
         self.refused = False
-        """By the master: it ends, and its supervisor starts another one."""
+        """By the master: the process ends, and its supervisor starts a new one."""
         self._next_timer = 0.0
 
     def turn(self) -> bool:
-        """Take some messages of one connection; whether there was anything to do."""
+        """Take some messages of one connection; whether the turn had work."""
         now = self.cluster.clock.now
         if now >= self._next_timer:
             self._next_timer = now + self.cluster.rng.uniform(0.02, 0.1)
@@ -145,7 +144,7 @@ class Manager:
             yield partial(self._take_order, self.line)
 
     def _take_order(self, line: Line) -> None:
-        # Of what comes in one go, the rest is lost if the first closes the connection.
+        # Of a burst, the rest is lost if the first message closes the connection.
         if line is not self.line:
             return
         taken = self.session.take(line.down.take(), self.cluster.clock.now)
@@ -268,7 +267,7 @@ class Manager:
                 self.cluster.note(f"stream manager {self.container}: {text}")
 
     def _check_fence(self, arrived: Frames, instructions: list[manager_events.Instruction]) -> None:
-        """What arrives with an older epoch is not delivered."""
+        """Messages of an older epoch are not delivered."""
         for message in split(arrived):
             head = parse_header(message[0])
             if head.kind in BATCHES and head.epoch < self.core.state.fence:
@@ -351,7 +350,7 @@ class Manager:
             self._connected.append(container)
 
     def died(self) -> None:
-        """What is under way from and to this process is lost, the nearer part of it."""
+        """Messages under way from and to this process are lost, the nearer part."""
         for instance in self.cluster.processes(self.container):
             instance.data.lose_first()
             instance.words.lose_first()
@@ -392,17 +391,16 @@ class Master:
         self._next_timer = 0.0
         self._answers: list[messages.Reply] = []
         self.arrived: list[master_events.Event] = []
-        """What a thread has found in the checkpoint store, and questions of clients."""
+        """Results of a thread's reads of the checkpoint store, and questions of clients."""
         self.replies: list[tuple[bytes, messages.Reply]] = []  # to other clients
         self.lines: list[Line] = []
         self._pending: dict[str, Any] = {}
-        """What the state store has still to be given."""
+        """Pending writes to the state store."""
         self._reload = previous is not None
         self.cut_off = False
-        """Its session with the state store is lost: it can write nothing there."""
+        """Its session with the state store is lost: writes are refused."""
 
     def turn(self) -> bool:
-        """Take what has arrived."""
         now = self.cluster.clock.now
         if now >= self._next_timer:
             self._next_timer = now + 0.02
@@ -494,7 +492,7 @@ class Master:
             self._transmit(*packet)
 
     def died(self) -> None:
-        """What had not left it is lost; nobody reads what comes now."""
+        """Unsent messages are lost; later ones stay unread."""
         for line in self.lines:
             line.down.lose_last()
         self.cluster.note(f"the master dies: {self.core.phase.value}")

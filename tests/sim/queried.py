@@ -1,8 +1,8 @@
-"""A simulated cluster whose states somebody asks for all the time, whatever fails meanwhile.
+"""A simulated cluster with constant queries of its states, during all faults.
 
-Each question gets one reply from a master that lives, by its time-out. What is answered is never
-more than what a component has counted at the end: a state is asked for between two tuples, and what
-a restore takes back is counted again.
+Each query gets a reply from a live master, by the time-out. An answered count never exceeds the
+final count of a component: a state is read between two tuples, and tuples undone by a restore are
+counted again.
 """
 
 import json
@@ -21,25 +21,25 @@ ASKED_SHARE = 0.2
 """Of the rounds."""
 SECS = (0.05, 0.5, 5.0)
 LATE_SECS = 0.2
-"""A master looks at its deadlines each 0.02 s, when it has a turn."""
+"""A master checks its deadlines each 0.02 s, in its turns."""
 STATES = ("counted", "waiting", "put", "none")
 
 
 class QueriedCluster(Cluster):
-    """The clients of a cluster's states, and what they have been told."""
+    """The clients of a cluster's states, and their answers."""
 
     def __init__(self, seed: int, effectively_once: bool = True) -> None:
         super().__init__(seed, effectively_once)
         self.asking = Random(f"asking {seed}")
         self.open: dict[bytes, tuple[Master, float]] = {}
-        """Asker -> whom it has asked, and until when there is a reply."""
+        """Asker -> the asked master, and the deadline of the reply."""
         self.outcomes: dict[str, int] = {}
         self.most: dict[str, dict[int, int]] = {}
-        """component -> ident -> the highest count that was answered, over all keys of one answer"""
+        """component -> ident -> the highest answered count, over all keys of one answer"""
         self._asked = 0
 
     def round(self) -> None:
-        """As any, and perhaps somebody asks."""
+        """A usual round, perhaps with a query."""
         super().round()
         for master in self._masters():
             replies, master.replies = master.replies, []
@@ -95,7 +95,7 @@ class QueriedCluster(Cluster):
                 require(self.clock.now <= until, f"{asker!r} has no reply")
 
     def check_answers(self) -> None:
-        """At the end: not one count that was answered is more than there is."""
+        """At the end: every answered count is at most the final one."""
         for component, most in self.most.items():
             final = dict(_counts(self, component))
             too_many = {

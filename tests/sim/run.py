@@ -1,4 +1,4 @@
-"""One run of a simulated cluster: until it is done, then every rule that holds at the end."""
+"""One run of a simulated cluster: until done, then every rule of the end."""
 
 from collections.abc import Callable
 from functools import cache
@@ -14,11 +14,11 @@ from tests.sim.topologies import SimSpout
 from tests.transitions_seen import Arrow, transitions_seen
 
 CALM_ROUNDS_MAX = 20_000
-"""A run takes some 400 rounds; one that is not done so long after the last fault never is. Ten
-seconds: what a process had in hand that was replaced fails by its timeout, after six to eight."""
+"""A run takes some 400 rounds; a run not done by then after the last fault never ends. Ten seconds:
+work of a replaced process fails by its timeout, after six to eight."""
 LAST_ROUNDS = 10
 QUIET_SECS = 0.1
-"""So long nothing is left to do at the end: what is on its way arrives in 0.01 s (seed 931503)."""
+"""The time without work at the end: messages under way arrive in 0.01 s (seed 931503)."""
 STORY_LINES = 30
 
 
@@ -41,7 +41,7 @@ def run_seed(
 
 @cache
 def arrows_taken(seed: int, effectively_once: bool, /) -> frozenset[Arrow]:
-    """The transitions of state machines in the run of a seed, which is done once. By position:
+    """The transitions of state machines in the run of a seed, done once. By position:
     the same argument by its name or by default would be another entry of the cache."""
     with transitions_seen() as seen:
         run_seed(seed, effectively_once)
@@ -88,15 +88,15 @@ def _fenced(cluster: Cluster) -> int:
 
 
 def _have_one_plan(cluster: Cluster) -> bool:
-    """Whether all have the master's plan; a stream manager that was started a moment before the end
-    gets it a little later."""
+    """Whether all have the master's plan; a stream manager started a moment before the end gets it
+    a little later."""
     assert cluster.master is not None
     epochs = {manager.core.epoch for manager in cluster.managers.values()}
     return epochs == {cluster.master.core.epoch}
 
 
 def _began_amid_the_end(process: Instance) -> bool:
-    """Whether it was told of the end before it had the plan."""
+    """Whether the end was announced before the plan."""
     causes = [step.cause for step in process.core.transition_log().steps]
     plans = [at for at, cause in enumerate(causes) if cause.startswith("plan ")]
     ends = [at for at, cause in enumerate(causes) if cause.startswith("FinishBolts")]
@@ -104,8 +104,8 @@ def _began_amid_the_end(process: Instance) -> bool:
 
 
 def _check_ends_of_sources(cluster: Cluster) -> None:
-    """A window waits for each of its sources, those that have sent nothing as well. A process that
-    begins amid the end hears of the end first, and `finish` then tells its component of all."""
+    """A window waits for each of its sources, silent ones as well. A process started amid the end
+    gets the end first, and `finish` then tells its component of all."""
     for (_, task), each in cluster.instances.items():
         if isinstance(each.driver, BoltDriver) and not _began_amid_the_end(each):
             late = each.driver.source_watermarks.slowest()
@@ -125,8 +125,9 @@ def _check_end(cluster: Cluster) -> None:
     cluster.rules.check_idle()
     _check_ends_of_sources(cluster)
     if cluster.effectively_once or (cluster.masters > 1 and _fenced(cluster)):
-        # A dead master's first plan came to some only: who hears of the next one first drops what
-        # was sent by it. That is failed and emitted again, which check_idents sees to.
+        # A dead master's first plan reached some processes only: a process with the next plan first
+        # drops tuples of the dead plan. The tuples fail and are replayed, as checked by
+        # check_idents.
         journal.killed = True
     if cluster.effectively_once:
         check_counts(cluster)

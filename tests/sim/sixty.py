@@ -1,11 +1,10 @@
-"""Sixty instances on three containers, one of whose sinks is slow: what a fixed seed is to show.
+"""Sixty instances on three containers with a slow sink: results of a fixed seed.
 
-    8 sources - shuffle -> 16 middles - fields -> 16 sinks, of which one is slow
+    8 sources - shuffle -> 16 middles - fields -> 16 sinks, one slow
     4 tickers - shuffle ->  8 passers - fields ->  8 ends
 
-Time is that of the simulation: user code that takes long stops its own main thread and nobody
-else's, so a second of a slow sink costs no second here, and what is measured does not depend on
-how busy the machine is.
+Time is that of the simulation: slow user code stops only its own main thread, so a second of a slow
+sink costs no second here, and results do not depend on the machine's load.
 """
 
 from functools import partial
@@ -29,7 +28,7 @@ from tests.sim.topologies import FIELDS, HABITS, SimBolt, SimSpout
 SOURCE_SECS = 0.02
 """Of a source for a tuple, and of a ticker."""
 SLOW_SECS = 0.1
-"""Of the slow sink: it is sent several times what it can take."""
+"""Of the slow sink: its input is several times its capacity."""
 TARGET_SECS = 1.0
 IDENTS = 70
 """Of each source; the tickers, which are not paused, have as many."""
@@ -45,8 +44,6 @@ SHAPE = (
 
 
 class NappingSpout(SimSpout):
-    """One tuple now and then."""
-
     nap: Any = None
 
     def next_tuple(self) -> None:
@@ -56,8 +53,6 @@ class NappingSpout(SimSpout):
 
 
 class NappingBolt(SimBolt):
-    """It takes its time for each tuple."""
-
     nap: Any = None
 
     def process(self, tup: Any) -> None:
@@ -87,7 +82,7 @@ def shape(habits: Any, config: dict[str, Any]) -> TopologySpec:
 
 
 class Sixty(Cluster):
-    """The cluster, and what is noted of it round by round."""
+    """The cluster, and notes of each round."""
 
     round_secs = 0.02
 
@@ -121,7 +116,7 @@ class Sixty(Cluster):
         self.habits.tracked, self.habits.idents = True, IDENTS
 
     def _chosen_states(self, config: dict[str, Any]) -> None:
-        """Nobody saves any."""
+        """Saves are off."""
 
     def _made_topology(self, config: dict[str, Any]) -> TopologySpec:
         return shape(self.habits, config)
@@ -131,18 +126,18 @@ class Sixty(Cluster):
         return Manners(0.0, 64, 0.0, mib // 4, mib, mib // 16, 1024, 3.0, 60.0, 6.0)
 
     def _slow_some(self, rng: Any) -> None:
-        """Nobody but the one."""
+        """Only the slow sink is slow."""
 
     # --- what is noted ------------------------------------------------------------------------
 
     @property
     def causes(self) -> set[int]:
-        """The tasks that some queue is too long for."""
+        """The tasks with too long a queue."""
         return {task for manager in self.managers.values() for task in manager.core.causes()}
 
     @property
     def slow_queue(self) -> InstanceQueue:
-        """What is on its way to the slow sink."""
+        """Tuples on the way to the slow sink."""
         return self.managers[self.slow.container].core.state.queues[self.slow.task]
 
     def of(self, component: str) -> list[Instance]:
@@ -151,7 +146,6 @@ class Sixty(Cluster):
         return [each for (_, task), each in self.instances.items() if task in tasks]
 
     def left(self, component: str) -> int:
-        """What spouts have not emitted yet."""
         return sum(len(each.component.left) for each in self.of(component))
 
     @property
@@ -162,5 +156,5 @@ class Sixty(Cluster):
         return self.all_done and all(each.finished and not each.pending for each in statistics)
 
     def speed_up(self) -> None:
-        """The slow sink is as fast as the others from now on."""
+        """The slow sink is as fast as the rest from now on."""
         self.slow.component.nap = None

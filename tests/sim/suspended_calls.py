@@ -1,8 +1,8 @@
-"""Calls that can stop in the middle, as a process does that waits for back-pressure to end.
+"""Calls with stops in the middle, like a process in a wait for the end of back-pressure.
 
-User code, the collector and the buffers between them cannot be suspended by a generator or an
-exception, so each such call has a thread of its own. Its thread and the caller's take turns: of the
-two exactly one runs, so a run depends on its seed alone.
+User code, the collector and the buffers between cannot be suspended by a generator or an exception,
+so each call has a separate thread. The thread and the caller's take turns: exactly one of the two
+runs, so a run depends on its seed alone.
 """
 
 import threading
@@ -14,7 +14,7 @@ class Abandoned(BaseException):
 
 
 class SuspendableCall:
-    """One call; `resume` runs it until it is done or calls `suspend`."""
+    """One call; `resume` runs it until the end or a call of `suspend`."""
 
     def __init__(self, call: Callable[[], None]) -> None:
         self._call = call
@@ -38,21 +38,21 @@ class SuspendableCall:
         self._has_stopped.release()
 
     def resume(self) -> None:
-        """Let the call go on; what it raises is raised here."""
+        """Let the call go on; its exception is raised here."""
         self._may_run.release()
         self._has_stopped.acquire()
         if self._error is not None:
             raise self._error
 
     def suspend(self) -> None:
-        """Within the call: let whoever resumed it go on, until it resumes it again."""
+        """Within the call: let the caller of `resume` go on, until the next `resume`."""
         self._has_stopped.release()
         self._may_run.acquire()
         if self._is_abandoned:
             raise Abandoned
 
     def abandon(self) -> None:
-        """The call never goes on; nothing of it is left."""
+        """Drop the call with all its frames."""
         if self.is_done:
             return
         self._is_abandoned = True

@@ -33,10 +33,10 @@ KEYS = 7
 EXTRA_STREAM = "extra"
 DIRECT_STREAM = "direct"
 DELIVERIES_WANTED = 250
-"""The input is made so short that a run stays within milliseconds."""
+"""Limit of the input, for runs within milliseconds."""
 IDENTS_MAX = 40
 FILLERS: tuple[Any, ...] = (None, None, None, None, "x" * 40, {1, 2}, (1, (2,)), 1 << 70, 2.5)
-"""Some of them take the careful way through the serializer."""
+"""Some take the serializer's general path."""
 
 
 RAISING_SHARE = 0.05
@@ -63,9 +63,9 @@ class Habits:
     received: dict[str, Counter[int]] = field(default_factory=dict)
     """component -> how often its bolts with keyed state have got each ident (at_least_once.py)"""
     replaced_processes: set[int] = field(default_factory=set)
-    """Those that were stopped while another process took their place."""
+    """Processes stopped while another process took their place."""
     saved_counts: dict[int, Counter[int]] = field(default_factory=dict)
-    """task -> what a bolt has got by its newest state that is saved (at_least_once.py)"""
+    """task -> a bolt's input by its newest saved state (at_least_once.py)"""
 
     window_share: float = 0.0
     """How often a bolt with windows holds a tuple, where windows are open for long; else 0."""
@@ -73,28 +73,28 @@ class Habits:
     """Whether bolts have failed what their windows held, for an update."""
     defers_fail: Callable[[int], bool] = lambda _: False
     """Whether an update is at the states or the instances, and does not save the state of this
-    spout's task: a state is saved when `fail` was called for all that failed (seed 901620)."""
+    spout's task: a state is saved once `fail` was called for all failed tuples (seed 901620)."""
 
     raising: Random | None = None
-    """Of a topology whose bolts raise now and then, after all that they do for a tuple."""
+    """Of a topology whose bolts raise at times, after their work for a tuple."""
     raises_left: int = 0
 
     abandons: bool = False
     """Whether bolts fail some tuples for good, where checkpoints are taken."""
 
     nap: Callable[[], None] | None = None
-    """Lets the bolt that runs now take its time, while everybody else goes on."""
+    """Lets the running bolt take its time, while all further processes go on."""
 
     running: Any = None
     """The instance whose main thread runs, or ran last, in a call that may be suspended."""
 
     def may_nap(self) -> None:
-        """In user code, before it does anything for a tuple."""
+        """In user code, before the work for a tuple."""
         if self.nap is not None:
             self.nap()
 
     def may_raise(self) -> None:
-        """In user code: perhaps this is where it raises."""
+        """In user code: a place of an exception."""
         if self.raising is not None and self.raises_left and self.raising.random() < RAISING_SHARE:
             self.raises_left -= 1
             raise ConnectionRefusedError("a dependency is away")
@@ -103,7 +103,7 @@ class Habits:
         _HABITS[id(self)] = self
 
     def __reduce__(self) -> Any:
-        """A plan with changed code goes through the state store: they stay the same object."""
+        """A plan with changed code goes through the state store: identity is kept."""
         return _habits_of, (id(self),)
 
 
@@ -118,7 +118,7 @@ HABITS = "sim.habits"
 
 
 class Emitter:
-    """What spouts and bolts here have in common: emits that the journal knows of."""
+    """What spouts and bolts here have in common: emits known to the journal."""
 
     def begin(self, component: Any, config: Any, context: Any) -> None:
         """To be called by `initialize`."""
@@ -139,12 +139,12 @@ class Emitter:
 
     @property
     def packing(self) -> Any:
-        """The plan by which what is emitted now is routed."""
+        """The plan of the present emits."""
         return self.context._packing
 
     @property
     def direct_tasks(self) -> list[int]:
-        """Who reads the direct stream now."""
+        """Readers of the direct stream now."""
         return [
             task
             for consumer, _ in self.journal.topology.consumers.get((self.name, DIRECT_STREAM), ())
@@ -180,7 +180,7 @@ class Emitter:
 
 
 class SimSpout(Spout):
-    """Emits its idents on all of its streams, and again what failed."""
+    """Emits its idents on all of its streams, and failed ones again."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.emitter = Emitter()
@@ -213,7 +213,7 @@ class SimSpout(Spout):
     def fail(self, tup_id: Any) -> None:
         habits, journal = self.emitter.habits, self.emitter.journal
         if habits.has_failed_windows and not journal.undrained:
-            # What it emitted now would go where the keys were before.
+            # Emits would now go to the keys' previous tasks.
             is_deferred = habits.defers_fail(self.emitter.task)
             require(not is_deferred, f"fail({tup_id}) amid an update of open windows")
         journal.settled(tup_id, "failed", habits.tracked)
@@ -221,7 +221,7 @@ class SimSpout(Spout):
 
 
 class SimBolt(Bolt):
-    """Passes on what it gets, holds some tuples back to join them, fails some."""
+    """Passes on its input, joins some held tuples, fails some."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.emitter = Emitter()
@@ -272,7 +272,7 @@ class SimBolt(Bolt):
         self.fail(tup)
 
     def pass_on(self, joined: list[Any]) -> None:
-        """Emit what comes of some tuples, then ack them."""
+        """Emit the results of some tuples, then ack."""
         emitter = self.emitter
         roots = sorted({root for tup in joined for root in tup.values[4]})
         idents = sorted({ident for tup in joined for ident in tup.values[5]})
@@ -294,7 +294,7 @@ class SimBolt(Bolt):
         return {"anchors": joined}
 
     def settle(self, tup: Any) -> None:
-        """Ack a tuple that was passed on."""
+        """Ack a passed-on tuple."""
         self.ack(tup)
 
     def on_finish(self) -> None:

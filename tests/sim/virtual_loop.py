@@ -1,4 +1,4 @@
-"""The event loops of coroutines in a simulated cluster: they live in its time."""
+"""The event loops of coroutines in a simulated cluster: in simulated time."""
 
 import asyncio
 import gc
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 
 _loops: list["VirtualLoop"] = []
-"""Of the run that is under way."""
 
 
 class VirtualLoop(asyncio.base_events.BaseEventLoop):
-    """An event loop in simulated time that waits for nothing and has no file descriptor."""
+    """An event loop in simulated time without waits and file descriptors."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         super().__init__()
@@ -32,21 +31,21 @@ class VirtualLoop(asyncio.base_events.BaseEventLoop):
         self.set_exception_handler(lambda loop, context: None)  # of tasks of a process that died
 
     def __del__(self) -> None:
-        """A process that dies closes nothing, and this holds nothing that is to be closed."""
+        """A dying process does not close its loop, and this loop has no resources."""
 
     def time(self) -> float:
         """The cluster's."""
         return self._now()
 
     def _process_events(self, events: Any) -> None:
-        """There are none."""
+        """Without selectors."""
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps."""
+        """Wake-ups are not needed."""
 
 
 def abandon_all() -> None:
-    """No coroutine of a run is left to the garbage collector, which would complain of each."""
+    """No coroutine of a run is left to the garbage collector, with its warnings."""
     for loop in _loops:
         for task in asyncio.all_tasks(loop):
             coroutine: Any = task.get_coro()
@@ -57,8 +56,8 @@ def abandon_all() -> None:
 
 
 def constructing(clock: Clock, pool: Any) -> Callable[..., Any]:
-    """What makes a component whose coroutines live in the cluster's time, and whose threads are
-    those of `pool`."""
+    """Factory of a component with coroutines in the cluster's time, and with the threads of
+    `pool`."""
 
     def made(spec: ComponentSpec, bindings: Any) -> Any:
         component: Any = construct(spec, bindings)
@@ -71,7 +70,7 @@ def constructing(clock: Clock, pool: Any) -> Callable[..., Any]:
 
 
 def have_ended(instance: "Instance") -> bool:
-    """Let the coroutines of an instance that waits go on; whether one of them has ended."""
+    """Let the coroutines of a waiting instance go on; whether any has ended."""
     driver = instance.core.driver
     if not isinstance(driver, CoroutineBoltDriver):
         return False

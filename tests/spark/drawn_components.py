@@ -1,7 +1,8 @@
-"""The components of drawn topologies: rows of any types that bolts pass on, fail or put in windows.
+"""The components of drawn topologies: rows of any types, passed on, failed or put in windows by
+bolts.
 
-What a row is, whether it fits its types and whether a bolt fails it are functions of its number, so
-that plain Python says what each bolt gets. All that a component knows is state: it may be killed.
+The row, its misfits and its failures at a bolt are functions of its number, so that plain Python
+knows the input of each bolt. All knowledge of a component is state: a component may be killed.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from random_components import Collected
 
 LATE = "late"
 DEFAULT, SIDE, CHOSEN = "default", "side", "chosen"
-"""Streams: all rows, those of odd numbers, and one to a task of each reader that the row names."""
+"""Streams: all rows, those of odd numbers, and one to a task of each reader, named by the row."""
 ONE, TWO, DIRECT = "one", "two", "direct"
 """How a component sends its rows: on DEFAULT, on DEFAULT and SIDE, on CHOSEN."""
 KEYS = 3
@@ -41,7 +42,7 @@ OFFSET = timezone(timedelta(hours=-3, minutes=-30))
 
 
 def chance(*parts: Any) -> int:
-    """A number that depends on these alone, in every process."""
+    """A number determined by the arguments, in every process."""
     return zlib.crc32(repr(parts).encode())
 
 
@@ -52,7 +53,7 @@ def time_of(number: int) -> int:
 
 
 def time_value(kind: str, number: int) -> Any:
-    """The same as the column has it."""
+    """The time as in the column."""
     if kind == NUMBER:
         return time_of(number)
     at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_of(number))
@@ -68,13 +69,13 @@ def row_of(seed: str, types: list[str], number: int) -> list[Any]:
 
 
 def is_misfit(config: Any, number: int) -> bool:
-    """Whether the spout tries a value that its type does not hold."""
+    """Whether the spout tries a value outside of its type."""
     chosen = chance(config["test.seed"], "misfit", number) % MISFIT_EVERY == 0
     return bool(config["test.typed"]) and chosen
 
 
 def emitted_row(config: Any, number: int) -> list[Any]:
-    """What the spout tries to emit."""
+    """The row tried by the spout."""
     seed, types = config["test.seed"], config["test.types"]
     values = row_of(seed, types, number)
     if is_misfit(config, number):
@@ -92,7 +93,7 @@ def stream_of(sends: str, number: int) -> str:
 
 
 class Placed:
-    """Knows which instance it is, and who reads it."""
+    """Knows its own instance, and its readers."""
 
     def restore(self, config: Any, context: Any) -> None:
         """At the start."""
@@ -104,7 +105,7 @@ class Placed:
         }
 
     def ways(self, number: int) -> list[dict[str, Any]]:
-        """How a row is sent: with these arguments of emit, once for each."""
+        """How a row is sent: with the arguments of emit, once for each."""
         stream = stream_of(self.config["test.sends"], number)
         if stream != CHOSEN:
             return [{"stream": stream}]
@@ -134,7 +135,7 @@ class Stateful(Placed, StatefulComponent):
 
 
 class Rows(Stateful, Spout):
-    """Emits its rows; those that are refused are noted."""
+    """Emits its rows; refused rows are noted."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.restore(config, context)
@@ -149,7 +150,6 @@ class Rows(Stateful, Spout):
         self.try_to_emit([at])
 
     def try_to_emit(self, numbers: list[int]) -> None:
-        """Those that can be."""
         for each in numbers:
             row = emitted_row(self.config, each)
             try:
@@ -160,13 +160,13 @@ class Rows(Stateful, Spout):
 
 
 def by_stream(sends: str, numbers: list[int]) -> list[list[int]]:
-    """Those of each stream that has any."""
+    """Rows of each stream with rows."""
     streams = {stream_of(sends, each): None for each in numbers}
     return [[each for each in numbers if stream_of(sends, each) == one] for one in streams]
 
 
 class RowsByColumns(Rows):
-    """Some at once; if one is refused, each alone."""
+    """Some at once; after a refusal, each alone."""
 
     def next_tuple(self) -> None:
         at, behind = self.kept.get("at", self.index), self.config["test.rows"]
@@ -179,7 +179,7 @@ class RowsByColumns(Rows):
             self.try_to_emit(together)
 
     def try_to_emit(self, numbers: list[int]) -> None:
-        """All on one stream; a direct one to the task that the first of them names."""
+        """All on one stream; a direct one to the task named by the first row."""
         columns = self.columns(numbers)
         try:
             for at, way in enumerate(self.ways(numbers[0])):
@@ -199,8 +199,6 @@ class RowsByColumns(Rows):
 
 
 class RowsAwaited(Rows):
-    """The same by a coroutine."""
-
     async def next_tuple(self) -> None:  # type: ignore[override]
         await asyncio.sleep(0)
         super().next_tuple()
@@ -233,7 +231,7 @@ class Windowed(Stateful, KeyedWindowBolt):
 
 
 class Storms(Stateful, WindowedBolt):
-    """Windows of tuples, or the last numbers after each few of them."""
+    """Windows of tuples, or the last numbers after each few tuples."""
 
     def initialize(self, config: Any, context: Any) -> None:
         super().initialize(config, context)
@@ -267,7 +265,7 @@ class BatchWindowed(BatchWindowBolt):
 
 
 class Seen(Stateful, Bolt):
-    """Leaves what it got."""
+    """Leaves its input."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.restore(config, context)
@@ -282,7 +280,7 @@ class Seen(Stateful, Bolt):
 
 
 class Letters(Seen):
-    """Leaves what was abandoned; times, tasks, attempts and ids differ from run to run."""
+    """Leaves abandoned tuples; times, tasks, attempts and ids differ from run to run."""
 
     def process(self, tup: Any) -> None:
         letter = dict(zip(tup.fields, tup.values, strict=True))

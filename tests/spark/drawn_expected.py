@@ -1,4 +1,4 @@
-"""What drawn topologies must give, in plain Python, and how what they gave differs from that."""
+"""Expected results of drawn topologies, in plain Python, and differences from the actual ones."""
 
 import json
 from collections import Counter, defaultdict
@@ -37,7 +37,7 @@ from heronpy_compat.windows import Sliding, Trigger, Tumbling
 from tests.property.plain_windows import PlainOperator
 
 FAILED_BY = "failed by the component"
-"""What a letter says of a tuple that its bolt failed."""
+"""A letter about a tuple failed by its bolt."""
 
 Found = Counter[tuple[str, ...]]
 """(component, stream, value, …) -> how often, values as `shown`."""
@@ -45,18 +45,15 @@ Found = Counter[tuple[str, ...]]
 
 @dataclass(slots=True)
 class Expected:
-    """What a topology must give."""
-
     seen: Found
     refused: list[int]
     letters: Found
     failed: Counter[str]
     late: Counter[str]
     roots: set[tuple[Any, ...]]
-    """Of what the spout emits at once, to one reader if the stream is direct, what holds a row that
-    a bolt abandoned."""
+    """Batches of the spout, for one reader on a direct stream, with a row abandoned by a bolt."""
     is_coupled: bool = False
-    """Whether more may fail: what a bolt makes of a batch has all roots of that batch."""
+    """Whether more may fail: a bolt's results of a batch have all roots of the batch."""
 
 
 def expected(part: Part, letters: str) -> Expected:
@@ -91,7 +88,7 @@ def expected(part: Part, letters: str) -> Expected:
         if node.how in (RAISES, FAILS):
             found.is_coupled |= _is_behind_batches(part, node)
         bad = Counter({n: times for n, times in got.items() if _abandons(node, n)})
-        # Of a coroutine that fails its tuple nothing is sent.
+        # A coroutine with a failed tuple sends nothing.
         is_sent = node.emits_first and node.kind not in COROUTINES
         sent[node.name] = (got if is_sent else got - bad, is_columnar or was_columnar)
         found.failed[node.name] = bad.total()
@@ -116,7 +113,7 @@ def expected(part: Part, letters: str) -> Expected:
 
 
 def _is_behind_batches(part: Part, node: Node) -> bool:
-    """Whether a bolt that takes batches is anywhere before a bolt."""
+    """Whether a bolt with batches is before a bolt."""
     source = next((each for each in part.nodes if each.name == node.source), None)
     return source is not None and (
         source.kind == "pass columns" or _is_behind_batches(part, source)
@@ -126,7 +123,7 @@ def _is_behind_batches(part: Part, node: Node) -> bool:
 def _root_of(
     part: Part, config: Mapping[str, Any], node: Node, number: int
 ) -> tuple[str, int, *tuple[int, ...]]:
-    """Which reader a spout emits to, if it names that, and the numbers that it emits together."""
+    """The reader of a spout's emit, if named, and the numbers emitted together."""
     reader = _first_reader(part, node) if part.spout_sends == DIRECT else ""
     if part.spout != BY_COLUMNS:
         return (reader, number)
@@ -143,7 +140,7 @@ def _root_of(
 
 
 def _first_reader(part: Part, node: Node) -> str:
-    """By which of the spout's readers its rows come to a bolt."""
+    """The spout's reader on the way of its rows to a bolt."""
     source = next((each for each in part.nodes if each.name == node.source), None)
     return node.name if source is None else _first_reader(part, source)
 
@@ -230,9 +227,9 @@ def _assigner(node: Node) -> Any:
 
 
 def differences(part: Part, results: Path, letters: str, has_acks: bool = True) -> Iterator[str]:
-    """What the files of the tasks say against what is expected, a line each. Without acks a window
-    may come in parts (WINDOWS.md, the end of the sources): when the sources have ended, and what a
-    tick emits behind that at the end."""
+    """Differences of the tasks' files from the expected results, a line each. Without acks a window
+    may come in parts (WINDOWS.md, the end of the sources): when the sources have ended, and later
+    emits of a tick at the end."""
     wanted = expected(part, letters)
     lefts = [json.loads(each.read_text()) for each in results.glob(f"{part.name}-spout-[0-9].json")]
     refused = sorted(number for each in lefts for number in each["refused"])
@@ -287,7 +284,7 @@ def _compared(what: str, found: Found, wanted: Found) -> Iterator[str]:
 
 
 def _divided(part: Part, results: Path) -> Iterator[str]:
-    """Equal keys that came to two tasks of one bolt."""
+    """Equal keys at two tasks of one bolt."""
     at = {name: number + 2 for number, name in enumerate(part.fields)}
     at["custom"] = at["number"]
     for component, par, grouping in part.looks:
@@ -303,7 +300,7 @@ def _divided(part: Part, results: Path) -> Iterator[str]:
 
 
 def letters_found(results: Path) -> Found:
-    """What the bolt of letters has got."""
+    """Letters received by the bolt of letters."""
     total: Found = Counter()
     for each in results.glob(f"{LETTERS}-[0-9].json"):
         total += _seen(each)

@@ -22,7 +22,7 @@ POOL_THREADS = 3
 
 
 class Misfortune(ValueError):
-    """What a bolt raises for a row."""
+    """Exception of a bolt for a row."""
 
 
 def fails(name: str, number: int) -> bool:
@@ -31,8 +31,6 @@ def fails(name: str, number: int) -> bool:
 
 
 class Failing(Placed):
-    """How a bolt fails some of its rows."""
-
     def initialize(self, config: Any, context: Any) -> None:
         self.restore(config, context)
 
@@ -46,7 +44,7 @@ class Failing(Placed):
         return bool(how == FAILS)
 
     def is_first(self, number: int) -> bool:
-        """Whether this is the first time that the row comes here, in whichever process."""
+        """Whether the row comes here first, over all processes."""
         path = os.path.join(self.config["test.results"], f"{self.name}-{self.index}-{number}.once")
         try:
             Path(path).touch(exist_ok=False)
@@ -56,21 +54,20 @@ class Failing(Placed):
 
 
 class Sending(Failing):
-    """Emits rows on the streams that they belong to."""
+    """Emits rows on their streams."""
 
     def send(self, values: Any, **anchors: Any) -> None:
-        """A row, with anchors if they are given."""
+        """A row, with anchors if given."""
         for way in self.ways(values[0]):
             self.emit(list(values), **way, **anchors)  # type: ignore[attr-defined]
 
     def emissions(self, values: Any) -> Iterator[Any]:
-        """The same for `yield`."""
         for way in self.ways(values[0]):
             yield list(values) if way == {"stream": DEFAULT} else Emission(list(values), **way)
 
 
 class Passing(Sending, Stateful, Bolt):
-    """Emits what it gets."""
+    """Emits its input."""
 
     auto_anchor = True
 
@@ -86,7 +83,7 @@ class Passing(Sending, Stateful, Bolt):
 
 
 class PassingAwaited(Passing):
-    """The same by a coroutine, of which several are under way."""
+    """Passing by a coroutine, several under way."""
 
     async def process(self, tup: Any) -> None:  # type: ignore[override]
         await some_time(tup)
@@ -94,10 +91,10 @@ class PassingAwaited(Passing):
 
 
 class PassingAwaitedAlone(Sending, Bolt):
-    """The same without a state: what is under way is in the checkpoint, and called again."""
+    """Passing by a coroutine without a state: calls under way are in the checkpoint, and
+    repeated."""
 
     async def process(self, tup: Any) -> None:  # type: ignore[override]
-        """Acked at its end."""
         if self.config["test.emits.first"]:
             self.send(tup.values)
         await some_time(tup)
@@ -108,10 +105,9 @@ class PassingAwaitedAlone(Sending, Bolt):
 
 
 class PassingYields(Sending, Stateful, Bolt):
-    """The same by a generator."""
+    """Passing by a generator."""
 
     def process(self, tup: Any) -> Iterator[Any]:  # type: ignore[override]
-        """Acked at its end."""
         if self.config["test.emits.first"]:
             yield from self.emissions(tup.values)
         if self.misfortune(tup.values[0]):
@@ -121,10 +117,9 @@ class PassingYields(Sending, Stateful, Bolt):
 
 
 class PassingAwaitsAndYields(Sending, Bolt):
-    """The same by a generator that is a coroutine."""
+    """Passing by an asynchronous generator."""
 
     async def process(self, tup: Any) -> AsyncIterator[Any]:  # type: ignore[override]
-        """Acked at its end."""
         if self.config["test.emits.first"]:
             for each in self.emissions(tup.values):
                 yield each
@@ -137,12 +132,12 @@ class PassingAwaitsAndYields(Sending, Bolt):
 
 
 async def some_time(tup: Any) -> None:
-    """Not the same for all rows, so that they end in another order than they came."""
+    """Different for each row, for an order of ends unlike the order of arrival."""
     await asyncio.sleep(0.001 * (tup.values[0] % 3))
 
 
 class PassingLater(Sending, Bolt):
-    """Keeps its tuples until there is a tick or the end."""
+    """Keeps its tuples until a tick or the end."""
 
     acks_later = True
 
@@ -171,7 +166,7 @@ class PassingLater(Sending, Bolt):
 
 
 class PassingInThreads(PassingLater):
-    """The same by the threads of a pool, as they come."""
+    """Passing by the threads of a pool, as available."""
 
     def initialize(self, config: Any, context: Any) -> None:
         super().initialize(config, context)
@@ -191,12 +186,12 @@ class PassingInThreads(PassingLater):
 
 
 class PassingAtTicks(Sending, Stateful, Bolt):
-    """Keeps what it gets until there is a tick or the end."""
+    """Keeps its input until a tick or the end."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.restore(config, context)
         self.waiting: list[Any] = []
-        """Tuples that are not acked; their values are kept as well."""
+        """Unacked tuples; their values are kept as well."""
 
     def process(self, tup: Any) -> None:
         self.kept["values"] = [*self.kept.get("values", []), list(tup.values)]
@@ -209,7 +204,7 @@ class PassingAtTicks(Sending, Stateful, Bolt):
         self.let_go()
 
     def let_go(self) -> None:
-        """Of all; what a process before this one has kept has no tuples."""
+        """Of all; rows kept by a previous process are without tuples."""
         values, tuples = self.kept.pop("values", []), self.waiting
         self.waiting = []
         restored = len(values) - len(tuples)
@@ -220,7 +215,7 @@ class PassingAtTicks(Sending, Stateful, Bolt):
 
 
 class PassingColumns(Failing, Stateful, BatchBolt):
-    """The same of batches."""
+    """Passing of batches."""
 
     def process_batch(self, batch: Any) -> None:
         for each in batch["number"].to_pylist():

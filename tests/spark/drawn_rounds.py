@@ -57,15 +57,14 @@ NATIVE_SECS = 300.0
 ONE_SEED = "5"
 """Of the tests by processes and in a Spark: effectively once, letters to a bolt, in India."""
 CHECKPOINT_SHARE, DEATH_SHARE, DEATHS_MAX = 0.7, 0.2, 3
-"""How often there is a checkpoint, and a process dies."""
 ROOTS = "roots"
-"""Where each tuple is tracked, what fails is counted at the spouts."""
+"""Where each tuple is tracked, failures are counted at the spouts."""
 LATE = "numLateRecordsDropped"
 
 
 @dataclass(slots=True)
 class Counts:
-    """What an engine has counted: of the whole topology if it does not say more."""
+    """An engine's counts: of the whole topology by default."""
 
     failed: Counter[str]
     late: Counter[str]
@@ -79,7 +78,7 @@ def seeds_of(variable: str, default: str) -> range:
 
 @contextmanager
 def time_zone(zone: str) -> Iterator[None]:
-    """The local time of this process, and of what it starts."""
+    """The local time of this process, and of its children."""
     before = os.environ.get("TZ")
     os.environ["TZ"] = zone
     time.tzset()
@@ -93,8 +92,8 @@ def time_zone(zone: str) -> Iterator[None]:
 
 
 def by_the_tester(given: Drawn, folder: Path) -> Counts:
-    """In this process, on a virtual clock, tuples of different lanes in any order; where there are
-    checkpoints, processes die now and then."""
+    """In this process, on a virtual clock, tuples of different lanes in any order; with
+    checkpoints, processes die at times."""
     random, dying = Random(given.seed), list(_may_die(given))
     with TopologyTester(spec_of(given, folder), order="random", seed=given.seed) as tester:
         while tester.run_spouts(3):
@@ -119,7 +118,7 @@ def by_the_tester(given: Drawn, folder: Path) -> Counts:
 
 
 def _may_die(given: Drawn) -> Iterator[str]:
-    """Components of which a new process has nothing to count: the tester knows no dead ones."""
+    """Components with restarts outside of the counts: the tester does not count dead processes."""
     for part in given.parts:
         yield from (f"{part.name}-spout", *(f"{name}-seen" for name, _, _ in part.looks))
         for node in part.nodes:
@@ -200,14 +199,14 @@ class Round:
     engines: Sequence[str] = FAST
 
     def complaints(self) -> Iterator[str]:
-        """What is wrong, of each engine."""
+        """Errors of each engine."""
         given = drawn(self.seed)
         for engine in self.engines:
             for line in self.wrong(engine, given):
                 yield f"seed {self.seed}, {engine}, {told(given)}: {line}"
 
     def wrong(self, engine: str, given: Drawn) -> list[str]:
-        """What an engine's results differ in."""
+        """Differences of an engine's results."""
         folder = Path(tempfile.mkdtemp(prefix=engine, dir=self.path))
         results = folder / "results"
         results.mkdir()
@@ -237,9 +236,9 @@ class Round:
 
 
 def _on(engine: str, part: Part) -> Part:
-    """The same as an engine can have it. A restart is a new call of the native engine alone: all
-    others give up at once what raises. There is no process that may end, and be started again,
-    where all is in this one."""
+    """The round in an engine's form. Only the native engine restarts a component with a new call:
+    the rest abandon a raising tuple at once. Processes cannot end and restart in a run within this
+    process."""
     nodes = []
     for each in part.nodes:
         how = each.how
@@ -252,7 +251,7 @@ def _on(engine: str, part: Part) -> Part:
 
 
 def told(given: Drawn) -> str:
-    """What is drawn for the whole round."""
+    """Choices of the whole round."""
     return f"{given.mode}, letters {given.letters or 'none'}, TZ {given.zone}"
 
 
@@ -298,7 +297,7 @@ def _letters(given: Drawn, results: Path) -> Counter[tuple[str, ...]]:
 
 
 def main(first: int, behind: int, *engines: str) -> int:
-    """Many rounds; says what is wrong as it comes."""
+    """Many rounds; errors are printed at once."""
     from heron_spark.driver.session import session
     from heron_spark.options import SparkOptions
 

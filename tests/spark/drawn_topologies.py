@@ -61,21 +61,20 @@ WINDOWS: dict[str, Any] = {
     "batch windows": components.BatchWindowed,
 }  # fmt: skip
 STREAMS = {ONE: (DEFAULT,), TWO: (DEFAULT, SIDE), DIRECT: (CHOSEN,)}
-"""Those on which a component sends its rows."""
+"""Kinds that send rows."""
 SENDS = (ONE, ONE, ONE, TWO, TWO, DIRECT)
 COROUTINES = frozenset({"pass awaited", "pass awaited alone", "pass awaits and yields"})
-"""Of which nothing is sent if they fail their tuple."""
+"""Kinds without a send for a failed tuple."""
 TICKING = frozenset({"pass at ticks", "pass later"})
 ACKS_LATER = frozenset({"pass later", "pass in threads"})
-"""Which emit once the tuple is known to be right."""
 CAPACITIES = (1, 2, 100)
 INFERRED = (
     "bigint", "string", "boolean", "binary", "date", "array<bigint>", "array<string>",
 )  # fmt: skip
-"""What values are in a column that no type is declared of, whatever is in the batch beside them."""
+"""Values of an undeclared column, with any neighbours in the batch."""
 UNTYPED_SHARE = 0.25
 LONG_MS = 10_000
-"""Longer than all events of a part: no order makes one late."""
+"""Longer than all events of a part: late in no order."""
 KINDS = (
     "shuffle", "none", "local_or_shuffle", "fields", "partial_key", "all", "global", "custom",
 )  # fmt: skip
@@ -86,17 +85,16 @@ NO_LETTERS, TO_FILES, TO_A_BOLT = "", "file:", LETTERS
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A component beside the spout and the bolts that only look."""
+    """A component beside the spout and the bolts of readers."""
 
     name: str
     kind: str
     """Of BOLTS or WINDOWS."""
     par: int
     source: str
-    """What it reads, each of its streams."""
+    """Source component with its streams."""
     grouping: str
     side_grouping: str = "shuffle"
-    """Of the stream SIDE, if the source has it."""
     sends: str = ONE
     how: str = NEVER
     emits_first: bool = False
@@ -116,21 +114,21 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One topology: a spout, bolts, and behind each of them one that looks."""
+    """One topology: a spout, bolts, and a reader behind each."""
 
     name: str
     types: tuple[str, ...]
     time: str
-    """What the column of the event time is."""
+    """Form of the event time's column."""
     spout: str
     spout_par: int
     spout_sends: str
     nodes: tuple[Node, ...]
     looks: tuple[tuple[str, int, str], ...]
-    """(component, parallelism, grouping) of what looks at it."""
+    """(component, parallelism, grouping) of the reader."""
     rows: int = ROWS
     is_typed: bool = True
-    """Whether the streams of tuples declare the types; those of columns do."""
+    """Whether the streams of tuples declare the types; streams of columns always do."""
 
     @property
     def names(self) -> list[str]:
@@ -138,12 +136,11 @@ class Part:
         return [f"f{at}" for at in range(len(self.types))]
 
     def sends(self, component: str) -> str:
-        """How a component sends its rows; windows have results, and send those on DEFAULT."""
+        """How a component sends its rows; windows send results on DEFAULT."""
         found = (each.sends for each in self.nodes if each.name == component)
         return next(found, self.spout_sends)
 
     def readers(self, component: str) -> list[str]:
-        """What reads it."""
         nodes = [each.name for each in self.nodes if each.source == component]
         return [*nodes, f"{component}-seen"]
 
@@ -157,8 +154,6 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """All that a seed says of a round."""
-
     seed: int
     mode: str
     letters: str
@@ -168,7 +163,6 @@ class Drawn:
 
 
 def drawn(seed: int) -> Drawn:
-    """What a seed says."""
     random = Random(seed)
     mode = MODES[seed % len(MODES)]
     letters = random.choice((NO_LETTERS, TO_FILES, TO_A_BOLT))
@@ -200,7 +194,7 @@ def _part(random: Random, name: str, mode: str) -> Part:
 
 
 def _look(random: Random, types: Sequence[str]) -> str:
-    """How what looks is grouped: by a field of any type that can be a key, now and then."""
+    """Grouping of the reader: at times by a field of any type usable as a key."""
     fields = [f"f{at}" for at, each in enumerate(types) if "<" not in each]
     return random.choice(("shuffle", "global", "number", "custom", *fields))
 
@@ -218,7 +212,7 @@ def _bolt(random: Random, name: str, source: str, mode: str) -> Node:
 
 
 def _failure(random: Random, kind: str, mode: str) -> tuple[str, str]:
-    """How a bolt fails its rows, and what is to be done when it raises."""
+    """How a bolt fails its rows, and the policy for an exception."""
     hows = {"pass columns": (NEVER, RAISES, RAISES), "pass at ticks": (NEVER,)}
     later = (NEVER, FAILS, FAILS)
     how = random.choice(hows.get(kind, later if kind in ACKS_LATER else (NEVER, RAISES, FAILS)))
@@ -243,7 +237,7 @@ def _storms(random: Random, name: str, source: str) -> Node:
 
 
 def _windows(random: Random, name: str, source: str) -> Node:
-    """Of one task, so that what is late depends on the order of the spout alone."""
+    """Of one task, so that lateness depends only on the spout's order."""
     size = random.choice((300, 700, 1000))
     return Node(
         name, "windows", 1, source, random.choice(("global", "fields")),
@@ -254,7 +248,7 @@ def _windows(random: Random, name: str, source: str) -> Node:
 
 
 def _counts(random: Random, name: str, source: str) -> Node:
-    """Of one task, so that windows depend on the order of the spout alone."""
+    """Of one task, so that windows depend only on the spout's order."""
     length = random.randint(1, 6)
     slide = random.choice((length, random.randint(1, length)))
     grouping = random.choice(("global", "fields"))
@@ -281,7 +275,6 @@ def is_window(part: Part, component: str) -> bool:
 
 
 def config_of(part: Part, results: str) -> dict[str, Any]:
-    """What the components are told."""
     return {
         "test.results": results, "test.seed": f"{part.name} {part.types}", "test.rows": part.rows,
         "test.types": list(part.types), "test.names": part.names, "test.time": part.time,
@@ -290,7 +283,7 @@ def config_of(part: Part, results: str) -> dict[str, Any]:
 
 
 def builder(given: Drawn, results: str) -> TopologyBuilder:
-    """All topologies of a round as one."""
+    """All topologies of a round in one builder."""
     made = TopologyBuilder(f"drawn{given.seed}")
     nodes = [each for part in given.parts for each in _add(made, part, config_of(part, results))]
     letters = given.letters
@@ -320,7 +313,6 @@ def builder(given: Drawn, results: str) -> TopologyBuilder:
 
 
 def _add(made: TopologyBuilder, part: Part, config: dict[str, Any]) -> list[Any]:
-    """The specs of its nodes."""
     spout = f"{part.name}-spout"
     specs: dict[str, Any] = {}
     specs[spout] = made.add_spout(
@@ -362,7 +354,7 @@ def _add(made: TopologyBuilder, part: Part, config: dict[str, Any]) -> list[Any]
 
 
 def _sending(part: Part, component: str) -> dict[str, Any]:
-    """What a component is told of its readers."""
+    """A component's config about its readers."""
     return {"test.sends": part.sends(component), "test.readers": part.readers(component)}
 
 
@@ -423,7 +415,6 @@ def grouping_of(kind: str) -> Any:
 
 
 def spec_of(given: Drawn, results: Path) -> TopologySpec:
-    """The same as a value."""
     made = builder(given, str(results))
     kind: Any = TopologyType(made.topology_name, (Topology,), made._construct_topo_class_dict())
     return replace(kind.to_spec(), search_paths=(HERE, str(Path(HERE).parents[1])))

@@ -1,8 +1,8 @@
-"""Types of columns and their values, drawn from a seed; what becomes of a value in a column.
+"""Types of columns and values, drawn from a seed; and the fate of a value in a column.
 
-`draw_type` takes any type that a stream may declare, `draw_value` a value that fits it, edges more
-often than not, and `draw_misfit` one that does not. `as_column` says in plain Python, without
-Arrow, what a value is after it was in a column; `shown` makes values comparable, types and all.
+`draw_type` takes any type allowed for a stream, `draw_value` a value of the type, edges more often
+than not, and `draw_misfit` a value outside. `as_column` gives, in plain Python without Arrow, a
+value after its way through a column; `shown` makes values comparable, types and all.
 """
 
 import re
@@ -35,7 +35,7 @@ TIMES = (
     datetime(9999, 12, 30, 23, 59, 59, 999_999), datetime(2013, 3, 10, 2, 30, 0, 1),
     datetime(2024, 11, 3, 1, 30), datetime(2024, 11, 3, 1, 30, fold=1), datetime(1582, 10, 10),
 )  # fmt: skip
-"""Among them one that New York's clocks leave out, one that they show twice."""
+"""Including a time skipped by New York's clocks, and a repeated one."""
 SINGLE = struct.Struct("<f")
 
 
@@ -55,7 +55,6 @@ def draw_type(random: Random, depth: int = 0) -> str:
 
 
 def parts_of(kind: str) -> tuple[str, list[str], list[str]]:
-    """(name, names of fields, types of its parts) of a type."""
     name, _, rest = kind.partition("<")
     if not rest:
         return kind, [], []
@@ -73,7 +72,7 @@ def parts_of(kind: str) -> tuple[str, list[str], list[str]]:
 
 
 def draw_value(random: Random, kind: str, *, nullable: bool = True) -> Any:
-    """A value that fits, None among them."""
+    """A value of the type, or None."""
     if nullable and random.random() < NULL_SHARE:
         return None
     name, fields, parts = parts_of(kind)
@@ -149,7 +148,7 @@ _DRAWS: dict[str, Callable[[Random], Any]] = {
 
 
 def draw_misfit(random: Random, kind: str) -> Any:
-    """A value that the type does not hold."""
+    """A value outside of the type."""
     name, fields, parts = parts_of(kind)
     if name == "array":
         return random.choice(([draw_misfit(random, parts[0])], "text", {1: 2}))
@@ -184,7 +183,7 @@ _MISFITS: dict[str, tuple[Any, ...]] = {
 
 
 def as_column(value: Any, kind: str) -> Any:
-    """What a value that fits is as a tuple's again when it was in a column of that type."""
+    """The tuple's form of a fitting value after a column of the type."""
     if value is None:
         return None
     name, fields, parts = parts_of(kind)
@@ -227,7 +226,7 @@ _COLUMNS: dict[str, Callable[[Any], Any]] = {
 
 
 def as_tuple(value: Any) -> Any:
-    """What a value is that travelled in a tuple: the same, but a bytearray comes as bytes."""
+    """A value after its way in a tuple: equal, except a bytearray as bytes."""
     if isinstance(value, bytearray):
         return bytes(value)
     if isinstance(value, dict):
@@ -238,7 +237,7 @@ def as_tuple(value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A value as text that is the same exactly if type and value are, at each depth."""
+    """A value as text, equal exactly for equal types and values, at each depth."""
     if isinstance(value, Mapping):
         pairs = sorted(f"{shown(key)}: {shown(each)}" for key, each in value.items())
         return f"{type(value).__name__}{{{', '.join(pairs)}}}"

@@ -1,8 +1,8 @@
 """Plans of Spark drawn from a seed, to be laid over a topology's rows and over plain ones.
 
-A plan is a list of transformations and some actions. What an action gives is made comparable: rows
-are sorted, and of those that any order may choose (limit, take) only their number counts, and that
-they are rows of the whole.
+A plan is a list of transformations and some actions. Results of actions are made comparable: rows
+are sorted, and for an order-dependent choice (limit, take) only the number counts, and membership
+in the whole.
 """
 
 from collections import Counter
@@ -161,11 +161,8 @@ _STEPS: list[Callable[[Random], tuple[str, Step]]] = [
 ]  # fmt: skip
 
 
-# --- attempts: what Spark says of those that failed -----------------------------------------------
-
-
 def fails_once(frame: Frame) -> Frame:
-    """The same rows; the first attempt of each task fails in the middle of its rows."""
+    """Equal rows; the first attempt of each task fails in the middle of its rows."""
     return frame.mapInArrow(_raises_at_first, frame.schema)
 
 
@@ -188,15 +185,12 @@ def failed_tasks(spark: Any, group: str) -> int:
     return sum(found.numFailedTasks for found in map(tracker.getStageInfo, stages) if found)
 
 
-# --- actions: what they give is the same for the same rows in any order ---------------------------
-
-
 def _rows(frame: Frame) -> Any:
     return sorted(map(tuple, frame.collect()), key=repr)
 
 
 def _some(frame: Frame, number: int) -> int:
-    """How many a limit gives, all of which are rows of the whole."""
+    """Number of rows of a limit, all of them rows of the whole."""
     found, whole = Counter(frame.take(number)), Counter(frame.collect())
     assert found <= whole, found - whole
     return found.total()
@@ -227,8 +221,8 @@ ACTIONS: dict[str, Callable[[Frame], Any]] = {
     "cache": lambda frame: (frame.cache().count(), _rows(frame), frame.unpersist() is None),
 }
 BY_THREADS = [name for name in ACTIONS if name not in ("rdd", "cache", "sql")]
-"""An RDD's tasks do not know of which query they are, in a thread of its own; a cache and a view's
-name are of all."""
+"""An RDD's tasks do not know their query, in a separate thread; a cache and a view's name are of
+all."""
 
 
 def draw_actions(random: Random, names: list[str] | None = None) -> list[str]:
@@ -237,6 +231,6 @@ def draw_actions(random: Random, names: list[str] | None = None) -> list[str]:
 
 
 def by_threads(calls: Sequence[Callable[[], Any]]) -> list[Any]:
-    """What they give when they are made at once, each in a thread; the first error."""
+    """Results of simultaneous actions, each in a thread; the first error."""
     with ThreadPoolExecutor(len(calls)) as pool:
         return [each.result() for each in [pool.submit(call) for call in calls]]

@@ -32,7 +32,7 @@ STEP_MS = 100
 DISORDER_MS = 100
 """Of the numbers 0, 1, 2 …, as a spout emits them; `time_of` goes back by 60 ms at most."""
 FULL_RANGE_MS = (MODULUS + 2) * STEP_MS
-"""A lag with which no number is late, in whatever order they come."""
+"""A lag without late numbers, in any order."""
 
 
 def key_of(number: int) -> int:
@@ -70,8 +70,6 @@ def window_of(kind: str, size_ms: int, slide_ms: int) -> Any:
 
 
 class Emitting:
-    """What spouts and bolts have in common."""
-
     outputs = [*FIELDS, Stream(FIELDS, ODD), Stream(FIELDS, CHOSEN, direct=True)]
 
     def prepare(self, config: Any, context: Any) -> None:
@@ -85,7 +83,7 @@ class Emitting:
         self.made: list[Any] = []
 
     def take(self, tup: Any) -> int:
-        """Note a tuple; its number."""
+        """Note a tuple; returns its number."""
         number: int = tup.values[0]
         self.got[tup.component, tup.stream, number] += 1
         return number
@@ -96,7 +94,6 @@ class Emitting:
         self.send_others(number, **how)
 
     def send_others(self, number: int, **how: Any) -> None:
-        """On the streams beside the default one."""
         values = [number, key_of(number), time_of(number)]
         if number % 2:
             self.emit(values, stream=ODD, **how)
@@ -125,7 +122,7 @@ class Numbers(Emitting, Spout):
 
 
 class EmittingColumns(Emitting):
-    """The same by batches; whoever reads them may take tuples."""
+    """Emits batches; readers may take tuples."""
 
     outputs = [Stream(TYPES), Stream(TYPES, ODD), Stream(TYPES, CHOSEN, direct=True)]
 
@@ -146,7 +143,7 @@ class EmittingColumns(Emitting):
 
 
 class NumbersByColumns(EmittingColumns, Numbers):
-    """Some at once, and now and then one alone as a tuple."""
+    """Some at once, and at times a single one as a tuple."""
 
     def next_tuple(self) -> None:
         if not self.left:
@@ -161,7 +158,7 @@ class NumbersByColumns(EmittingColumns, Numbers):
 
 
 class Mixing(Emitting, Bolt):
-    """Emits an affine image of what it gets."""
+    """Emits an affine image of its input."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.prepare(config, context)
@@ -177,7 +174,7 @@ class Mixing(Emitting, Bolt):
 
 
 class MixingColumns(EmittingColumns, BatchBolt):
-    """The same of columns."""
+    """Mixing of columns."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.prepare(config, context)
@@ -220,7 +217,7 @@ class Remembering(Emitting, Bolt):
 
 
 class RememberingColumns(EmittingColumns, BatchBolt):
-    """The same of columns: each key once for a batch."""
+    """Remembering of columns: each key once for a batch."""
 
     count = value_state(default=0)
     numbers = list_state()
@@ -247,7 +244,7 @@ class RememberingColumns(EmittingColumns, BatchBolt):
 
 
 class Timing(Emitting, KeyedProcessBolt):
-    """Emits what it has seen of a key when a stretch of time is over, by a timer."""
+    """Emits a key's input at the end of a stretch of time, by a timer."""
 
     auto_ack = True
     timestamp_field = "time_ms"
@@ -261,7 +258,7 @@ class Timing(Emitting, KeyedProcessBolt):
     def process_element(self, tup: Any, timestamp_ms: Any) -> None:
         self.numbers.add(self.take(tup))
         end_ms = timestamp_ms - timestamp_ms % self.size_ms + self.size_ms
-        # No event below the watermark is expected: those of `end_ms` itself are, then.
+        # No event below the watermark is expected: events of `end_ms` itself still are.
         self.timers.register_event_time_timer(end_ms - 1)
 
     def on_timer(self, timestamp_ms: int, timer: Any) -> None:
@@ -324,7 +321,7 @@ class Windowing(Emitting, KeyedWindowBolt):
 
 
 class ByParity:
-    """A custom grouping: even numbers to the first task, odd ones to all others."""
+    """A custom grouping: even numbers to the first task, odd ones to all further tasks."""
 
     def prepare(self, context: Any, component: str, stream: str, target_tasks: list[int]) -> None:
         self.tasks = target_tasks
@@ -334,7 +331,7 @@ class ByParity:
 
 
 class ByParityOfColumns(ByParity):
-    """The same of a whole batch."""
+    """ByParity of a whole batch."""
 
     def divide_batch(self, batch: Any) -> Any:
         odd = pc.equal(pc.bit_wise_and(batch["number"], 1), 1)

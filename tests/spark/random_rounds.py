@@ -62,7 +62,7 @@ def on_spark(seed: int, parts: Parts, folder: Path, spark: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One seed with everybody; every run has a folder of its own below `path`."""
+    """One seed on all engines; every run has a separate folder below `path`."""
 
     seed: int
     path: Path
@@ -71,7 +71,7 @@ class Round:
     numbers: Iterator[int] = field(default_factory=count)
 
     def complaints(self) -> Iterator[str]:
-        """For each engine what is wrong with its results; empty if nothing is."""
+        """Errors of each engine's results; empty without errors."""
         (self.path / NATIVE).mkdir()
         place = Place(self.path / NATIVE)
         every: dict[str, RunParts] = {
@@ -87,8 +87,7 @@ class Round:
             place.close()
 
     def complaint(self, engine: str, run_it: RunParts) -> str:
-        """By the smallest topology that goes wrong alone; empty if none does in the company of the
-        others."""
+        """By the smallest topology with an error alone; empty if all pass side by side."""
         parts = parts_of(self.seed)
         found = self.wrong(run_it, parts)
         if not found:
@@ -101,7 +100,7 @@ class Round:
         return f"seed {self.seed}, {engine}, {len(found)} topologies; the smallest is\n  {text}"
 
     def wrong(self, run_it: RunParts, parts: Parts) -> list[tuple[Sequence[Node], list[str]]]:
-        """Run them side by side: those whose results differ from what is expected."""
+        """Run them side by side: returns the topologies with unexpected results."""
         folder = self.path / f"results-{next(self.numbers)}"
         folder.mkdir()
         run_it(parts, folder)
@@ -110,7 +109,7 @@ class Round:
 
 
 def _ended(place: Place) -> Iterator[str]:
-    """What the logs of the native run say of processes that ended badly."""
+    """Log lines of the native run about failed processes."""
     for path in place.home.glob("topologies/*/logs/*.log"):
         for line in path.read_text("utf-8").splitlines():
             if "silent for" in line or re.search(r"ended with [^0]", line):
@@ -122,7 +121,7 @@ def _size(part: Sequence[Node]) -> int:
 
 
 def main(first: int, behind: int, *engines: str) -> int:
-    """Many rounds; says what is wrong as it comes."""
+    """Many rounds; errors are printed at once."""
     from heron_spark.driver.session import session
     from heron_spark.options import SparkOptions
 

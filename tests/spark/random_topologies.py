@@ -1,7 +1,7 @@
-"""Random topologies: what they look like, what their bolts must get, and their components.
+"""Random topologies: their shapes, components and expected results.
 
 `heronpy run random_topologies.py` with RANDOM_SEED and RANDOM_RESULTS in its environment runs the
-topologies of a seed side by side, or with RANDOM_PART the one that it describes.
+topologies of a seed side by side, or with RANDOM_PART only the described one.
 """
 
 import json
@@ -43,7 +43,7 @@ from random_components import (  # noqa: E402 (by the name that the engines impo
 NUMBERS = 40
 PARTS = 6
 COLUMNAR_PARTS = 2
-"""Of these; each process that meets columns has to load Arrow."""
+"""Share of columnar kinds; each process with columns has to load Arrow."""
 COLUMNAR_SHARE = 0.6
 DEPTH_MAX = 4
 LOAD_MAX = 2000
@@ -67,7 +67,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A spout (no reads) or a bolt: one that mixes emits number * factor + shift (modulo 1000)."""
+    """A spout (no reads) or a bolt: a mixing bolt emits number * factor + shift (modulo 1000)."""
 
     name: str
     par: int
@@ -79,14 +79,13 @@ class Node:
     """Of a window, of a session's gap, or between the timers of a key."""
     slide_ms: int = 1000
     keyed: bool = True
-    """Whether windows are those of a key, or of everything."""
+    """Whether windows are per key, or global."""
     lag_ms: int = FULL_RANGE_MS
     interval_ms: int = 0
     """Between two watermarks."""
     numbers: int = NUMBERS
-    """Of a spout: how many its tasks share."""
     columnar: bool = False
-    """It works on batches instead of tuples, whatever those do that it reads."""
+    """Works on batches instead of tuples, for any kind of source."""
 
 
 # --- drawing and expecting -----------------------------------------------------------------------
@@ -100,7 +99,7 @@ def parts_of(seed: int) -> list[list[Node]]:
 
 
 def _with_columns(rng: Random, part: Sequence[Node]) -> list[Node]:
-    """Some of the components work on batches; these are less in order than tuples."""
+    """Some of the components work on batches; batches are less in order than tuples."""
     columnar = {
         node.name
         for node in part
@@ -140,7 +139,7 @@ def _bolt(rng: Random, name: str, before: Sequence[Node]) -> Node:
 
 
 def _keyed_bolt(rng: Random, name: str, sources: Sequence[Node], kind: str) -> Node:
-    """A bolt with state, timers or windows; what comes straight from spouts is nearly in order."""
+    """A bolt with state, timers or windows; input straight from spouts is nearly in order."""
     keyed = kind in ("state", "timer") or rng.random() < 0.8
     grouping = "fields" if keyed else "global"
     reads = [
@@ -166,7 +165,7 @@ def _read(rng: Random, source: str, stream: str) -> Read:
 
 
 def expected(part: Sequence[Node]) -> dict[str, Got]:
-    """bolt -> what its tasks get in all."""
+    """bolt -> input of all its tasks."""
     sent: dict[tuple[str, str], Counter[int]] = {}
     got: dict[str, Got] = {}
     for node in part:
@@ -180,7 +179,7 @@ def expected(part: Sequence[Node]) -> dict[str, Got]:
 
 
 def emitted(node: Node, got: Got) -> Counter[int]:
-    """What a bolt emits on its default stream, of what it got."""
+    """A bolt's emits on its default stream, by its input."""
     if node.kind == "mix":
         image = [
             ((n * node.factor + node.shift) % MODULUS, times) for (_, _, n), times in got.items()
@@ -197,7 +196,7 @@ def emitted(node: Node, got: Got) -> Counter[int]:
 
 
 def made_of(node: Node, got: Got) -> list[list[Any]]:
-    """What a bolt is to leave besides: its states, or what it has made of windows and timers."""
+    """Further expected results of a bolt: its states, or results of windows and timers."""
     if node.kind == "mix":
         return []
     groups = _by_key(got) if node.keyed else {0: got}
@@ -262,7 +261,7 @@ def _received(node: Node, sent: dict[tuple[str, str], Counter[int]]) -> Got:
 
 
 def tasks_of(kind: str, number: int, par: int) -> Sequence[int]:
-    """Which tasks get a number; where the grouping leaves that open, one of them."""
+    """Tasks of a number; any one if the grouping leaves a choice."""
     every = range(par)
     if kind == "all":
         return every
@@ -272,7 +271,7 @@ def tasks_of(kind: str, number: int, par: int) -> Sequence[int]:
 
 
 def differences(part: Sequence[Node], results: Path) -> Iterator[str]:
-    """What the tasks' files say against what is expected, one line each."""
+    """Differences of the tasks' files from the expected results, one line each."""
     wanted = expected(part)
     for node in (each for each in part if each.reads):
         found = [_task_s(results, node.name, index) for index in range(node.par)]
@@ -286,7 +285,6 @@ def differences(part: Sequence[Node], results: Path) -> Iterator[str]:
 
 
 def _made_otherwise(node: Node, results: Path, got: Got) -> Iterator[str]:
-    """States, windows and timers that are missing, or not as they should be."""
     left = [_left(results, node.name, index)["made"] for index in range(node.par)]
     found = Counter(json.dumps(each) for made in left for each in made)
     wanted = Counter(json.dumps(each) for each in made_of(node, got))
@@ -296,7 +294,6 @@ def _made_otherwise(node: Node, results: Path, got: Got) -> Iterator[str]:
 
 
 def _misplaced(node: Node, read: Read, found: Sequence[Got]) -> Iterator[str]:
-    """Where a grouping says which task gets a tuple: tasks that got another one's."""
     numbers = [
         {number for source, stream, number in got if (source, stream) == (read.source, read.stream)}
         for got in found
@@ -333,8 +330,8 @@ def builder(seed: int, results: str, parts: Sequence[Sequence[Node]] = ()) -> To
     config = {
         "test.results": results,
         "topology.reliability.mode": MODES[seed % len(MODES)],
-        # A replay, or a bolt that is started again, would count as a difference, and a busy
-        # machine takes its time.
+        # A replay, or a restarted bolt, would count as a difference, and a busy machine takes its
+        # time.
         "topology.message.timeout.secs": 600,
         "topology.liveness.timeout.secs": 600,
     }
@@ -404,7 +401,6 @@ def _plain(kind: str) -> int:
 
 
 def spec_of(seed: int, results: Path, parts: Sequence[Sequence[Node]] = ()) -> TopologySpec:
-    """The same as a value."""
     made = builder(seed, str(results), parts)
     kind: Any = TopologyType(made.topology_name, (Topology,), made._construct_topo_class_dict())
     return replace(kind.to_spec(), search_paths=(HERE,))

@@ -16,38 +16,35 @@ HERE = str(Path(__file__).parent)
 
 
 class Totals(Bolt):
-    """Sums by key, told at the end; a text as number does not fit its stream."""
+    """Sums by key, emitted at the end; a text as number does not fit its stream."""
 
     outputs = {"key": "string", "total": "bigint"}
 
     def initialize(self, config: Any, context: Any) -> None:
-        """Nothing is summed yet."""
         self.totals: Counter[str] = Counter()
 
     def process(self, tup: Any) -> None:
-        """Sum; a key `bad` is emitted with a total that does not fit."""
+        """Sum; a key `bad` is emitted with a wrong total."""
         key, number = tup.values
         self.totals[key] += number
         if key == "bad":
             self.emit([key, "no number"])
 
     def on_finish(self) -> None:
-        """All that there was."""
+        """All sums."""
         for key, total in sorted(self.totals.items()):
             self.emit([key, total])
 
 
 class Count(Bolt):
-    """Says of each number how often it was seen."""
+    """Emits the count of each number."""
 
     outputs = {"n": "bigint", "seen": "bigint"}
 
     def initialize(self, config: Any, context: Any) -> None:
-        """None was."""
         self.seen: Counter[int] = Counter()
 
     def process(self, tup: Any) -> None:
-        """One more."""
         (number,) = tup.values
         self.seen[number] += 1
         self.emit([number, self.seen[number]])
@@ -60,12 +57,11 @@ class ByTime(KeyedWindowBolt):
     window = Tumbling(1000)
 
     def values(self, result: Any) -> Any:
-        """When it began, and how many."""
         return [result.window.start_ms, result.value]
 
 
 class Last(Bolt):
-    """Prints what it is told."""
+    """Prints its input."""
 
     def process(self, tup: Any) -> None:
         """Once each."""
@@ -73,7 +69,7 @@ class Last(Bolt):
 
 
 class Doubled(BatchBolt):
-    """Twice each number, and of which type the batch had it."""
+    """Twice each number, and its type in the batch."""
 
     outputs = {"key": "string", "double": "bigint", "was": "string", "at": "timestamp"}
 
@@ -88,7 +84,7 @@ class Doubled(BatchBolt):
 def _with_one_bolt(
     source: Any, name: str, bolt: str, kind: Any, tasks: int, grouping: Any, par: int = 2
 ) -> tuple[TopologyBuilder, Any]:
-    """A topology of a source of `par` tasks and a bolt behind it; and what others read it by."""
+    """A topology of a source of `par` tasks and a bolt; with the bolt's stream for readers."""
     builder = TopologyBuilder(name)
     spec = source.spec(name="numbers", par=par)
     builder.add_spec(spec)
@@ -96,7 +92,7 @@ def _with_one_bolt(
 
 
 def doubled(source: Any, name: str) -> TopologyBuilder:
-    """The source's rows, by key, as columns from one end to the other."""
+    """The source's rows, by key, as columns from end to end."""
     return _with_one_bolt(source, name, "doubled", Doubled, 2, Grouping.fields("key"))[0]
 
 
@@ -118,17 +114,16 @@ def totals(source: Any, name: str) -> TopologyBuilder:
 
 
 class TimesAgain(Bolt):
-    """Each time as it is, without its zone, and as text."""
+    """Each time unchanged, without its zone, and as text."""
 
     outputs = {"said": "string", "at": "timestamp", "naive": "timestamp", "wall": "timestamp_ntz"}
 
     def process(self, tup: Any) -> None:
-        """Of one row."""
         at = tup.values[0]
         naive = at.replace(tzinfo=None)
         self.emit([at.isoformat(), at, naive, naive])
 
 
 def times_again(source: Any, name: str) -> TopologyBuilder:
-    """The source's only column, a time, in each way that a topology may have it."""
+    """The source's only column, a time, in each form of a topology."""
     return _with_one_bolt(source, name, "again", TimesAgain, 1, Grouping.SHUFFLE, par=1)[0]

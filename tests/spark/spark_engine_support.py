@@ -16,7 +16,7 @@ from tests.process.process_support import Finished, until
 from tests.spark.spark_scheduler_support import SparkPlace
 
 ENGINE_SECS = 300.0
-"""For what takes half a minute where nothing else runs: executors, and what they are sent."""
+"""For operations of half a minute on an idle machine: executors, and their archives."""
 MAX_BATCH = 200
 TOPOLOGY = Path(__file__).parent / "endless_words.py"
 WHEEL = {
@@ -29,7 +29,7 @@ WHEEL = {
 
 
 def packaged(place: SparkPlace) -> Path:
-    """The topology and the package that it needs as one archive; the project is gone then."""
+    """The topology and its package in an archive; the project is gone then."""
     project = place.path / "demo"
     for folder in ("topologies", "wheelhouse"):
         (project / folder).mkdir(parents=True)
@@ -55,7 +55,6 @@ class EnginePlace(SparkPlace):
         return self.path / "release"
 
     def begin(self, file: object, master: str, *more: object) -> Finished:
-        """`heronpy submit --engine spark` under this place's name."""
         release = f"test.release={self.release}"
         words = ("submit", file, "-N", self.name, "--engine", "spark", "--master", master)
         options = ("--max-batch", MAX_BATCH, "-o", release, *more)
@@ -65,13 +64,13 @@ class EnginePlace(SparkPlace):
         return finished
 
     def batch(self) -> int | None:
-        """The newest batch that the driver tells of."""
+        """The newest batch reported by the driver."""
         with self.master() as master:
             stats = master.stats()
         return stats.batch if isinstance(stats, QueryStats) else None
 
     def batch_after(self, batch: int) -> int:
-        """The newest batch, once there is one after that one."""
+        """The newest batch, once newer than the given batch."""
         return until(lambda: self._newer(batch), f"a batch after {batch}", ENGINE_SECS)
 
     def _newer(self, batch: int) -> int | None:
@@ -79,7 +78,7 @@ class EnginePlace(SparkPlace):
         return found if found is not None and found > batch else None
 
     def ended(self) -> dict[str, Any]:
-        """How it ended, once it has."""
+        """Outcome of the topology, once ended."""
         file = self.home / "topologies" / self.name / "outcome.json"
         until(file.exists, "it ends", ENGINE_SECS)
         found: dict[str, Any] = json.loads(file.read_text("utf-8"))

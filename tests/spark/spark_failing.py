@@ -9,7 +9,7 @@ from heronpy_compat.windows import KeyedWindowBolt, Tumbling, WindowedBolt
 
 COUNT = 300
 EVERY = 10
-"""Of so many numbers one is failed, and of half of them one comes late."""
+"""Period of failed numbers, and of late ones with half of the period."""
 EACH = 7
 LAG = 0
 
@@ -21,7 +21,6 @@ class Numbers(Spout):
     at = 0
 
     def next_tuple(self) -> None:
-        """One, or the end."""
         if self.at == COUNT:
             self.finish()
             return
@@ -31,12 +30,11 @@ class Numbers(Spout):
 
 
 class Fails(Bolt):
-    """Says of one of ten that it cannot be processed."""
+    """Fails every tenth number."""
 
     outputs = ["number"]
 
     def process(self, tup: Any) -> None:
-        """Pass it on, or not."""
         if tup.values[0] % EVERY == 0:
             self.fail(tup)
             return
@@ -45,7 +43,7 @@ class Fails(Bolt):
 
 
 class Waits(Bolt):
-    """Asks somebody who answers later."""
+    """Asks a slow service."""
 
     outputs = ["number"]
 
@@ -64,7 +62,6 @@ class ByEvents(KeyedWindowBolt):
     lag_ms = LAG
 
     def values(self, result: Any) -> Any:
-        """Where it began, and how many."""
         return [result.window.start_ms, result.value]
 
 
@@ -79,21 +76,18 @@ class BySevens(WindowedBolt):
 
 
 class Seen(Bolt):
-    """Prints what it got; emits some of it, although it declares no outputs."""
+    """Prints its input; emits some, although without declared outputs."""
 
     def initialize(self, config: Any, context: Any) -> None:
-        """Nothing yet."""
         self.seen: list[Any] = []
 
     def process(self, tup: Any) -> None:
-        """One more."""
         self.seen.append([tup.component, *tup.values])
         if tup.component == "waits":
             self.emit(tup.values)
         self.ack(tup)
 
     def on_finish(self) -> None:
-        """All of it."""
         print(json.dumps({"seen": self.seen}))
 
 
@@ -101,8 +95,6 @@ BOLTS = ("fails", "waits", "by_events", "by_sevens")
 
 
 class Failing(Topology):
-    """One of each."""
-
     config = {"topology.bolts.watermark.event.interval.ms": 0}
     numbers = Numbers.spec()
     fails = Fails.spec(inputs=[numbers])

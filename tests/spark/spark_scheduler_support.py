@@ -1,4 +1,4 @@
-"""Topologies on Spark's masters, submitted and killed as a user does, and what is left of them."""
+"""Topologies on Spark's masters, submitted and killed as a user does, and their leftovers."""
 
 import os
 import shutil
@@ -24,10 +24,10 @@ from tests.leftovers import leftovers
 from tests.process.process_support import Finished, Master, Place, until
 
 SPARK_SECS = 240.0
-"""For what takes ten seconds on an idle machine, and minutes where JVMs of others start as well: a
+"""For operations of ten seconds on an idle machine, and of minutes beside further starts of JVMs: a
 JVM, then executors, then containers."""
 GONE_SECS = 10.0
-"""In which nothing may be left of what was killed."""
+"""Time limit of a complete clean-up after a kill."""
 LOCAL_CLUSTER = "local-cluster[2,1,600]"
 KEPT_BY_WORKERS = ("HOME", "JAVA_HOME", "LANG", "PATH", "USER")
 
@@ -43,7 +43,7 @@ class SparkPlace(Place):
         """Of schedulers in the background: Spark's Python processes carry no other mark."""
 
     def submit(self, file: object, master: str, *more: object) -> Finished:
-        """`heronpy submit` under this place's name; its processes are known from then on."""
+        """`heronpy submit` under this place's name; its processes are tracked from then on."""
         words = ("submit", file, "-N", self.name, "--scheduler", "spark", "--master", master, *more)
         finished = self.heronpy(*words, secs=SPARK_SECS)
         if found := self.scheduler():
@@ -59,7 +59,7 @@ class SparkPlace(Place):
             store.close()
 
     def processes(self) -> list[psutil.Process]:
-        """Those of the sessions in the background as well."""
+        """Including the background sessions."""
         found = {each.pid: each for each in super().processes()}
         for each in psutil.process_iter():
             with suppress(psutil.Error, ProcessLookupError):
@@ -69,7 +69,7 @@ class SparkPlace(Place):
         return list(found.values())
 
     def called(self, beginning: str) -> psutil.Process:
-        """The only process whose title begins so, once it is there."""
+        """The only process with this beginning of its title, once started."""
         return until(lambda: self._called(beginning), f"there is {beginning!r}", SPARK_SECS)
 
     def _called(self, beginning: str) -> psutil.Process | None:
@@ -112,7 +112,7 @@ def _has_words(process: psutil.Process, words: tuple[str, ...]) -> bool:
 
 
 def _packed(path: Path) -> Path:
-    """Where all tests of this run keep what they have packed: our own runtime takes seconds."""
+    """Cache of archives, shared by all tests of this run: our own runtime takes seconds."""
     folder = path.parent / "packed"
     folder.mkdir(exist_ok=True)
     return folder
@@ -124,7 +124,7 @@ def instances_up(stats: TopologyStats | None) -> int:
 
 
 class Standalone:
-    """A Spark master and workers of its own, each as large as it says it is."""
+    """A private Spark master and workers, each as large as declared."""
 
     def __init__(
         self, folder: Path, environment: dict[str, str], spark: str, hosts: tuple[str, ...]
@@ -133,7 +133,7 @@ class Standalone:
         self._spark = spark
         self._environment = environment
         self.home = Path(environment["HERONPY_HOME"])
-        """HERONPY_HOME of what runs on the workers."""
+        """HERONPY_HOME of processes on the workers."""
         self._temporary = Path(environment["TMPDIR"])
         self._started: list[subprocess.Popen[bytes]] = []
         with socket.socket() as sock:
@@ -146,7 +146,7 @@ class Standalone:
         self._port = port
 
     def start(self, workers: int) -> None:
-        """The master, and workers that have registered with it."""
+        """The master, and registered workers."""
         page = ("--webui-port", "0")
         self._java("master", "master.Master", "--host", self.host, *page, "--port", self._port)
         self._until_told("master", "Starting Spark master at")
@@ -188,7 +188,7 @@ class Standalone:
         until(lambda: words in told.read_text("utf-8"), f"{name} says {words}", SPARK_SECS)
 
     def stop(self) -> None:
-        """End all that was started."""
+        """End all started processes."""
         for each in reversed(self._started):
             each.kill()
             each.wait()
@@ -199,9 +199,9 @@ class Standalone:
 def standalone(
     folder: Path, workers: int, home: str | None = None, hosts: tuple[str, ...] = ()
 ) -> Iterator[Standalone]:
-    """A running standalone cluster on this machine, whose workers know nothing of this checkout:
-    they have a home of their own and none of the tests' variables. `home`: another Spark's.
-    `hosts`: one for each worker instead of this machine's name, such as loopback addresses."""
+    """A running standalone cluster on this machine, with workers independent of this checkout: with
+    a separate home and without the tests' variables. `home`: another Spark's. `hosts`: for each
+    worker instead of this machine's name, such as loopback addresses."""
     temporary = tempfile.mkdtemp(prefix="heron-test-")
     kept = {name: os.environ[name] for name in KEPT_BY_WORKERS if name in os.environ}
     places = {"HERONPY_HOME": str(folder / "home"), "TMPDIR": temporary}
@@ -220,15 +220,15 @@ def standalone(
 def elsewhere(
     place: SparkPlace, cluster: Standalone, zookeeper: EmbeddedZooKeeper, python: object
 ) -> tuple[object, ...]:
-    """The options of a run whose containers are on that cluster, as on other machines: what the
-    tests' topologies read from the environment is sent along by hand."""
+    """The options of a run whose containers are on the cluster, as on remote machines: the tests'
+    environment variables are sent along by hand."""
     results = f"spark.executorEnv.TEST_RESULTS={place.results_folder}"
     return ("--scheduler", "spark", "--master", cluster.url, "--python", python,
             "--zookeeper", zookeeper.address, "--spark-config", results)  # fmt: skip
 
 
 def bare_python(folder: Path) -> Path:
-    """A Python of this version that has no package installed."""
+    """A Python of this version without installed packages."""
     command = [sys.executable, "-m", "venv", "--without-pip", "--copies", str(folder)]
     subprocess.run(command, check=True)
     return folder / "bin" / "python"

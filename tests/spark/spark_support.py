@@ -83,7 +83,7 @@ class Watched:
         return [json.loads(line.partition(" | ")[2]) for line in lines]
 
     def seen(self, component: str) -> dict[int, list[Any]]:
-        """task -> what it saw, of a component of Seen."""
+        """task -> numbers seen, of a component of Seen."""
         return {
             each["task"]: each["seen"]
             for each in self.printed
@@ -92,7 +92,6 @@ class Watched:
 
     @property
     def counts(self) -> dict[Any, int]:
-        """What all tasks of Count have counted."""
         found: dict[Any, int] = {}
         for each in self.printed:
             for value, number in each.get("counts", ()):
@@ -108,7 +107,7 @@ def run(
     max_batch: int = 100_000,
     seconds: float | None = None,
 ) -> int:
-    """Run it in that session with this checkpoint, until it ends or is stopped."""
+    """Run a topology in a session with a checkpoint, until its end or a stop."""
     options = SparkOptions(checkpoint=str(folder), max_batch=max_batch, seconds=seconds)
     plan = compile_topology(spec)
     with checkpoint(plan, options) as claimed:

@@ -1,4 +1,4 @@
-"""Components of the topologies in these tests; what a sink has seen it prints at the end."""
+"""Components of the topologies in the tests; a sink prints its input at the end."""
 
 import json
 import os
@@ -13,8 +13,8 @@ from heronpy_compat import Bolt, Spout
 
 
 class Numbers(Spout):
-    """Emits `count` numbers, from its index on in steps of its parallelism, with a key each; every
-    third one on stream "third", too, and one to each task of "direct" in turn."""
+    """Emits `count` numbers, from the index on in steps of the parallelism, with a key each; every
+    third number on stream "third", too, and one to each task of "direct" in turn."""
 
     outputs = ["number", "key", Stream(["number"], "third"), Stream(["number"], "chosen")]
 
@@ -60,7 +60,7 @@ class HangsOnce(Numbers):
 
 
 class Lines(Spout):
-    """The same numbers out of a generator, which cannot be saved."""
+    """Numbers out of a generator, a value without a saved form."""
 
     outputs = ["number"]
 
@@ -76,7 +76,7 @@ class Lines(Spout):
 
 
 class Seen(Bolt):
-    """Remembers what it got."""
+    """Remembers its input."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.seen: list[Any] = []
@@ -93,7 +93,7 @@ class Seen(Bolt):
 
 
 class Times(Bolt):
-    """Multiplies by config "test.factor", and says at the end how many it got."""
+    """Multiplies by config "test.factor", and says at the end the number of inputs."""
 
     outputs = ["number", "key"]
 
@@ -110,8 +110,6 @@ class Times(Bolt):
 
 
 class Ticking(Bolt):
-    """Emits its ticks."""
-
     outputs = ["number", "key"]
 
     def process(self, tup: Any) -> None:
@@ -122,8 +120,8 @@ class Ticking(Bolt):
 
 
 class Count(Bolt):
-    """Counts by the first value; at one value, once in its life, it kills somebody, or the disk
-    takes no more of its process."""
+    """Counts by the first value; at one value, once in its life, kills a process, or fills the disk
+    of its process."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.counts: dict[Any, int] = {}
@@ -158,7 +156,7 @@ def _kill(victim: str) -> None:
 
 
 class Broken(Bolt):
-    """Its class is there, but it does not start."""
+    """Imports, but does not start."""
 
     def initialize(self, config: Any, context: Any) -> None:
         raise ValueError("no such database")
@@ -187,7 +185,7 @@ class ByParity:
 
 
 class Mixing(Seen):
-    """Emits an affine image of what it gets, and tells at the end what it got."""
+    """Emits an affine image of its input, and prints the input at the end."""
 
     outputs = ["number", "key"]
 

@@ -1,4 +1,4 @@
-"""A topology's DataFrame gives what a plain one gives, whatever Spark does above it."""
+"""A topology's DataFrame and a plain one give equal results under any plan of Spark."""
 
 import os
 from functools import partial
@@ -31,12 +31,11 @@ BATCHES, LINES = 3, 40
 
 
 def numbers(spark: Any, count: int) -> Any:
-    """What a topology reads."""
     return spark.range(count).withColumnRenamed("id", "n")
 
 
 def plain(spark: Any, rows: list[tuple[int, int]]) -> Any:
-    """The same rows, from no topology."""
+    """Equal rows, without a topology."""
     return spark.createDataFrame(rows, "n bigint, seen bigint")
 
 
@@ -62,7 +61,7 @@ def test_a_drawn_plan_gives_the_rows_of_a_plain_dataframe(spark: Any, seed: int)
 def test_a_task_that_fails_in_the_middle_and_is_tried_again_gives_the_rows_once(
     spark: Any,
 ) -> None:
-    """Spark itself says that it happened: else it is not a test."""
+    """Spark itself reports the failure: otherwise the test is void."""
     rows = dataframe_of(counted(spout_of(numbers(spark, NUMBER)), "retried"), spark, "count")
     expected = sorted(((each, 1) for each in range(NUMBER)), key=repr)
     for name in ("collect", "rdd", "take many"):
@@ -73,7 +72,6 @@ def test_a_task_that_fails_in_the_middle_and_is_tried_again_gives_the_rows_once(
 
 
 def lines_of(folder: Path) -> None:
-    """A file for each batch, with the same numbers."""
     folder.mkdir()
     for batch in range(BATCHES):
         (folder / f"{batch}.txt").write_text("".join(f"{each}\n" for each in range(LINES)))
@@ -87,7 +85,7 @@ def a_stream(spark: Any, folder: Path, name: str) -> Any:
 
 
 def run_each(rows: Any, function: Any, checkpoint: Path) -> Any:
-    """Run a query with a function of foreachBatch to the end of what there is."""
+    """Run a query with a function of foreachBatch to the end of the input."""
     writer = rows.writeStream.foreachBatch(function).option("checkpointLocation", str(checkpoint))
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
@@ -97,7 +95,7 @@ def run_each(rows: Any, function: Any, checkpoint: Path) -> Any:
 def test_a_function_of_foreach_batch_uses_its_dataframe_as_any_other(
     spark: Any, tmp_path: Path
 ) -> None:
-    """In parts, several times, in threads: the state is that of each batch once."""
+    """In parts, several times, in threads: the state counts each batch once."""
     lines_of(tmp_path / "in")
     random, compared = Random(7), []
 

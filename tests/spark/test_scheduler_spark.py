@@ -1,4 +1,4 @@
-"""`--scheduler spark`: the same topologies, the same results, on each of Spark's masters."""
+"""`--scheduler spark`: equal results of equal topologies, on each of Spark's masters."""
 
 import shutil
 from collections import Counter
@@ -25,7 +25,7 @@ TWO_CONTAINERS = ("-w", "2", "-o", "topology.reliability.mode=ATLEAST_ONCE")
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[SparkPlace]:
-    """Where this test's topologies run; what is left of them is killed at the end."""
+    """Place of this test's topologies; remaining ones are killed at the end."""
     made = SparkPlace(tmp_path)
     yield made
     made.close()
@@ -49,7 +49,7 @@ def is_counted(place: SparkPlace) -> None:
 
 
 def test_a_foreground_run_on_local_cores(place: SparkPlace) -> None:
-    """Counts are right, components are ended in order, and what they print is shown."""
+    """Counts are right, components are ended gracefully, and their output is shown."""
     code = place.path / "code"
     code.mkdir()
     for each in ("counts.py", "results.py"):
@@ -83,7 +83,7 @@ class Printing(Topology):
 
 
 def test_an_end_while_spark_starts_leaves_nothing(place: SparkPlace) -> None:
-    """Whoever ends a run while the JVM is not even there waits for neither."""
+    """An end before the JVM exists does not wait for the start."""
     words = ("--scheduler", "spark", "--master", "local[2]", "-n", "Forever")
     run = place.start("run", TOPOLOGIES / "forever.py", *words)
     driver = run.until(lambda: run.process_called("heron: Spark driver"), "there is a driver")
@@ -95,7 +95,7 @@ def test_an_end_while_spark_starts_leaves_nothing(place: SparkPlace) -> None:
 def test_other_machines_need_a_master_spark_and_zookeeper(
     place: SparkPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is missing is said in one line before anything starts."""
+    """Missing parts are named in one line before any start."""
     told = {
         ("local[1]",): "local[1] has 1 slot, and 2 are needed, one for each container: use "
         "--master 'local[2]', or pack into fewer containers (-w 1)",
@@ -118,8 +118,8 @@ def test_other_machines_need_a_master_spark_and_zookeeper(
 def test_workers_elsewhere_need_nothing_but_python(
     place: SparkPlace, standalone_cluster: Standalone, zookeeper: EmbeddedZooKeeper
 ) -> None:
-    """On a standalone cluster that is reached by name, with state in ZooKeeper, a home of its own
-    and a Python without packages: the same counts."""
+    """On a standalone cluster reached by name, with state in ZooKeeper, a separate home and a
+    Python without packages: equal counts."""
     python = bare_python(place.path / "bare")
     words = ("-N", place.name, *elsewhere(place, standalone_cluster, zookeeper, python))
     text = ("-o", f"test.text={written(place)}")

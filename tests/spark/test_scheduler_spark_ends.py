@@ -1,5 +1,5 @@
-"""kill -9 of a driver on Spark: another application takes over, or all of it ends; and what it has
-no room for changes nothing."""
+"""kill -9 of a driver on Spark: another application takes over, or all of the topology ends; and an
+update beyond its capacity is without effect."""
 
 import signal
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[SparkPlace]:
-    """Where this test's topologies run; what is left of them is killed at the end."""
+    """Place of this test's topologies; remaining ones are killed at the end."""
     made = SparkPlace(tmp_path)
     yield made
     made.close()
@@ -39,8 +39,8 @@ def cannot_grow(place: SparkPlace, why: str) -> None:
 
 def test_without_its_scheduler_everything_ends(place: SparkPlace) -> None:
     """kill -9 of the driver's JVM: another application takes over. kill -9 of the scheduler: all
-    processes end by themselves, `list` tells it, and the name can be used again. Meanwhile there is
-    no slot for a further container, and a gang takes none."""
+    processes end by themselves, `list` shows the end, and the name can be used again. Meanwhile
+    there is no slot for a further container, and a gang takes none."""
     forever = TOPOLOGIES / "forever.py"
     words = ("-n", "Forever", "-w", "2")
     place.submit(forever, "local[2]", *words).succeeded()

@@ -1,4 +1,5 @@
-"""What Spark reads becomes tuples, each once, whatever dies; and a sink's files hold each once."""
+"""Rows read by Spark become tuples, each once, through any kills; and a sink's files hold each
+once."""
 
 import os
 import shutil
@@ -52,7 +53,7 @@ def run_until_killed(folder: str) -> None:
 
 
 def test_csv_files_have_the_same_values_on_both_engines(spark: Any, tmp_path: Path) -> None:
-    """Spark's own inference makes 7 of 007, and NaN of what is no number."""
+    """Spark's own inference makes 7 of 007, and NaN of a text."""
     (tmp_path / "csv").mkdir()
     text = "number,zip,price,full,empty\n1,007,1.5,true,\n,010,NaN,False,x\n3,,2,true,y\n"
     (tmp_path / "csv" / "some.csv").write_text(text)
@@ -87,7 +88,7 @@ OPEN_AT_LAST = b'id,name,price,note\n9,n,9.5,x\n10,o,10.5,"open\n11,p,11.5,x\n'
 def test_a_row_that_cannot_be_read_is_left_out_and_told_on_both_engines(
     spark: Any, tmp_path: Path, kind: str
 ) -> None:
-    """Spark's own reader makes null of what it cannot read."""
+    """Spark's own reader makes null of an unreadable value."""
     (tmp_path / kind).mkdir()
     data = BAD_ROWS if kind == "csv" else b'{"id": 1, "name": "a"}\n{"id": 2, "na\n{"id": 3}\n'
     (tmp_path / kind / f"some.{kind}").write_bytes(data)
@@ -144,7 +145,7 @@ def killed(folder: Path) -> None:
         "import test_tables_spark\n"
         f"test_tables_spark.run_until_killed({str(folder)!r})\n"
     )
-    # What a killed driver cannot remove lies here; a socket's path has to be short.
+    # Leftovers of a killed driver lie here; a socket's path has to be short.
     scratch = tempfile.mkdtemp(prefix="heron-")
     finished = subprocess.run(
         [sys.executable, "-c", program],
@@ -178,9 +179,8 @@ def written(folder: Path) -> list[dict[str, Any]]:
 def test_each_row_is_in_a_file_once_though_the_driver_died_before_its_batch_was_done(
     spark: Any, tmp_path: Path
 ) -> None:
-    """Killed when the files of a batch are there and the batch is not done; then one of the two
-    spout tasks has to read its rows of that batch again, where there are two cores instead of one.
-    """
+    """Killed with the files of a batch written and the batch not done; then one of the two spout
+    tasks has to read its rows of the batch again, on two cores instead of one."""
     write_days(tmp_path / "in")
     killed(tmp_path)
     before = written(tmp_path / "out")
@@ -226,7 +226,7 @@ def add_file(folder: Path, first: int) -> None:
 
 
 def test_files_that_appear_and_a_stream_that_a_function_makes(spark: Any, tmp_path: Path) -> None:
-    """The run is stopped when what appeared after its first batch has arrived."""
+    """The run is stopped after the arrival of files younger than its first batch."""
     for name in ("files", "made"):
         add_file(tmp_path / name, 0)
     files = FrameSpout.load(tmp_path / "files", follow=True).spec(name="files")

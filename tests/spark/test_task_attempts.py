@@ -55,7 +55,6 @@ class Attempts:
         return list(self.attempt(level, rows))
 
     def attempt(self, level: int, rows: list[Any]) -> Generator[Any, None, None]:
-        """The same, not read yet."""
         following = SLOTS if level == 0 else 0
         yield from Level(self.folder.path, self.run, level, following)(iter(rows))
 
@@ -72,12 +71,12 @@ def attempts(
 
 
 def begin(*partitions: int) -> Any:
-    """What the source gives."""
+    """Rows of the source."""
     return rows_of_blocks([(BEGIN, each, b"") for each in partitions], SLOTS)
 
 
 def for_partition(rows: list[Any], *partitions: int) -> list[Any]:
-    """What an exchange gives to them."""
+    """Rows of an exchange for a partition."""
     chosen = [
         each.filter([number in partitions for number in each.column(0).to_pylist()])
         for each in rows
@@ -85,7 +84,7 @@ def for_partition(rows: list[Any], *partitions: int) -> list[Any]:
     return [each for each in chosen if each.num_rows]
 
 
-# A worker does not wait for the host that it has started: the driver does.
+# A worker does not wait for its host process: the driver does.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_attempts_at_once_in_the_middle_and_for_several_partitions_are_one(
     attempts: Attempts,
@@ -110,7 +109,7 @@ def test_attempts_at_once_in_the_middle_and_for_several_partitions_are_one(
     assert sum(each["executed"] for each in results[2:]) == NUMBER
 
 
-# A worker does not wait for the host that it has started: the driver does.
+# A worker does not wait for its host process: the driver does.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("attempts", ["HangsOnce"], indirect=True)
 def test_an_attempt_that_spark_has_killed_and_that_hangs_in_user_code_holds_up_no_other_one(

@@ -1,4 +1,4 @@
-"""What the tests of the state stores share: opening, waiting, and processes that hold nodes."""
+"""Shared by tests of the state stores: opening, waiting, and processes with ephemeral nodes."""
 
 import os
 import queue
@@ -18,12 +18,12 @@ HOLDER = Path(__file__).with_name("store_holder.py")
 
 
 def python_environment() -> dict[str, str]:
-    """The environment in which a Python child imports what this process can import."""
+    """The environment of a Python child with this process's imports."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 class Backend:
-    """A place of one kind of store, opened as often as a test likes."""
+    """A place of a kind of store, opened as often as a test likes."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -51,7 +51,7 @@ def open_impatient(url: str) -> StateStore:
 
 
 class Heard:
-    """A callback that keeps what it is called with, for a test to wait for."""
+    """A callback with a record of calls, for waits of a test."""
 
     def __init__(self) -> None:
         self._calls: queue.Queue[Any] = queue.Queue()
@@ -64,7 +64,7 @@ class Heard:
         return self._calls.get(timeout=DEADLINE_SECS)
 
     def wait_for(self, value: Any) -> None:
-        """Take calls until one brings `value`; queue.Empty if none does within the deadline."""
+        """Take calls until one brings `value`; queue.Empty after the deadline."""
         while self.next() != value:
             pass
 
@@ -74,7 +74,7 @@ class Heard:
 
 
 class Holder:
-    """A real process that holds /tmasters/wordcount of the store at `url` until it is told."""
+    """A real process that holds /tmasters/wordcount of the store at `url` until told."""
 
     def __init__(self, url: str, *modes: str) -> None:
         self.process = subprocess.Popen(

@@ -1,6 +1,6 @@
 """A whole topology in this process: real instances, the wire between them a queue, acks as trees.
 
-Time stands still unless a test lets it pass, and everything happens in one order.
+Time stands still unless moved by a test, and events have a fixed order.
 """
 
 import json
@@ -26,12 +26,12 @@ from heron_instance.runtime.factory import build
 EPOCH = 3
 POLL_SECS = 0.001
 TURNS_MAX = 1000
-"""A source that has not ended by then never will."""
+"""Limit of rounds: a longer source is endless."""
 BUCKETS = 3
 
 
 def submitted(program: Callable[[], object]) -> TopologySpec:
-    """The topology that `program` submits."""
+    """The topology submitted by `program`."""
     with capture_submissions() as found:
         program()
     (topology,) = found
@@ -39,7 +39,7 @@ def submitted(program: Callable[[], object]) -> TopologySpec:
 
 
 class LocalCluster:
-    """Every instance of a topology, and what they have emitted."""
+    """Every instance of a topology, with all emits."""
 
     def __init__(self, topology: TopologySpec, **extra: Any) -> None:
         """`extra`: config by its keys, with _ for . as in topology_reliability_mode."""
@@ -50,9 +50,9 @@ class LocalCluster:
         self.now = 1000.0
         self.queue: deque[Frames] = deque()
         self.emitted: dict[str, list[Any]] = {}
-        """component -> values of each tuple that it sent, in order"""
+        """component -> values of each sent tuple, in order"""
         self.emitted_by: dict[int, list[Any]] = {}
-        """task -> the same"""
+        """task -> values of each sent tuple"""
         self.errors: list[str] = []
         self._logger = logging.Logger("tested")
         self._logger.addHandler(_Lines(self.errors))
@@ -89,7 +89,7 @@ class LocalCluster:
             core.begin(True, self.now)
 
     def _clock(self) -> float:
-        """A spout's turn ends by it, so it must not stand still."""
+        """A spout's turn ends by the clock, so time must move."""
         self.now += POLL_SECS
         return self.now
 
@@ -112,22 +112,22 @@ class LocalCluster:
         return [self.instances[task].component for task in self.packing.tasks_of[name]]
 
     def elements(self, name: str) -> list[Any]:
-        """What a stage with one field emitted."""
+        """Emits of a stage with one field."""
         return [values[0] for values in self.emitted.get(name, [])]
 
     def partitions(self, name: str) -> list[list[Any]]:
-        """What each instance of a stage with one field emitted."""
+        """Emits of each instance of a stage with one field."""
         found = [self.emitted_by.get(task, []) for task in self.packing.tasks_of[name]]
         return [[values[0] for values in rows] for rows in found]
 
     def settle(self) -> None:
-        """Deliver everything that is on its way, and what comes of it."""
+        """Deliver all tuples on their way, and all results."""
         while self.queue:
             frames = self.queue.popleft()
             _HANDLERS[FrameKind(header_of(frames).kind)](self, frames)
 
     def run(self) -> "LocalCluster":
-        """Until every source has ended and nothing is on its way."""
+        """Until every source has ended and queues are empty."""
         for _ in range(TURNS_MAX):
             cores = [self.instances[task].driver for task in self.spouts]
             if all(core.finished for core in cores):
@@ -138,13 +138,13 @@ class LocalCluster:
         raise AssertionError("the sources do not end")
 
     def turn(self) -> None:
-        """A short while of every spout, and all that comes of it."""
+        """A short while of every spout, with all results."""
         for task in self.spouts:
             self.instances[task].driver.turn(self.now + 3 * POLL_SECS)
         self.settle()
 
     def tick(self, secs: float) -> None:
-        """So much time passes; whose tick is due gets it."""
+        """Let time pass; instances with a due tick get the tick."""
         self.now += secs
         for task in self.instances:
             if task not in self.trees:

@@ -1,10 +1,11 @@
-"""The client: `aurora job create|killall|restart|add|kill|status`, with its texts and exit codes.
+"""The client: `aurora job create|killall|restart|add|kill|status`, with Aurora's texts and exit
+codes.
 
 apache.aurora.client.cli (jobs.py, options.py, __init__.py) of Aurora 0.21. AURORA_STAND_IN is the
-folder with what would be Aurora's own; in it `settings.json` may say: clusters (known ones), roles
-(whom we may act for), quota_cpu (for each role), fail_first (how many calls fail before one works),
+folder of Aurora's own files; its `settings.json` may have: clusters (known clusters), roles
+(allowed roles), quota_cpu (for each role), fail_first (number of calls that fail before a success),
 stops (verbs at which the client hangs), hosts (an instance's number -> words before its command
-line, by which it begins on that host).
+line, for a start on the host).
 """
 
 import argparse
@@ -29,7 +30,7 @@ PLACE = Path(os.environ["AURORA_STAND_IN"])
 
 
 class Failed(Exception):
-    """A command's end: exit code and what goes to stderr."""
+    """A command's end: exit code and its stderr."""
 
     def __init__(self, code: int, *lines: str) -> None:
         super().__init__(*lines)
@@ -38,14 +39,14 @@ class Failed(Exception):
 
 
 def settings() -> dict[str, Any]:
-    """What the test wants of this Aurora."""
+    """The test's settings of this Aurora."""
     path = PLACE / "settings.json"
     found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     return found
 
 
 class Job:
-    """A job by its key, and the process that runs it if there is one."""
+    """A job by its key, and its process, if any."""
 
     def __init__(self, key: str) -> None:
         self.words = tuple(key.split("/"))
@@ -55,7 +56,7 @@ class Job:
         self.folder = PLACE / "jobs" / key.replace("/", "%")
 
     def check(self, failure: str) -> None:
-        """What Aurora's scheduler refuses."""
+        """Refusals of Aurora's scheduler."""
         known = settings()
         cluster, role = self.words[:2]
         if cluster not in known.get("clusters", [cluster]):
@@ -72,7 +73,7 @@ class Job:
 
     @property
     def exists(self) -> bool:
-        """Whether it has active instances."""
+        """Whether the job has active instances."""
         return (self.folder / "port").exists()
 
     def ask(self, do: str, numbers: list[int]) -> Any:
@@ -83,7 +84,7 @@ class Job:
             return json.loads(sock.makefile().readline())
 
     def tasks(self) -> list[dict[str, Any]]:
-        """Its active instances."""
+        """The active instances."""
         found: list[dict[str, Any]] = self.ask("status", []) if self.exists else []
         return found
 
@@ -267,7 +268,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def fails_first() -> bool:
-    """Whether this call is one of those that are to fail."""
+    """Whether this call is planned to fail."""
     counter = PLACE / "failed"
     failed = int(counter.read_text("ascii")) if counter.exists() else 0
     if failed >= settings().get("fail_first", 0):

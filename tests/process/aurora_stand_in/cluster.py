@@ -1,9 +1,8 @@
 """The stand-in's cluster: one process for each job, with a thread for each instance.
 
-It does what Aurora, Mesos and Thermos do together: gives each instance a sandbox and ports, runs
-its processes in the order of the job, starts a service's instance again whatever ended it, and ends
-one as Aurora does: /quitquitquit, /abortabortabort, SIGTERM, SIGKILL. It ends with its last
-instance.
+Aurora, Mesos and Thermos in one: gives each instance a sandbox and ports, runs its processes in the
+order of the job, restarts a service's instance after any end, and ends an instance as Aurora does:
+/quitquitquit, /abortabortabort, SIGTERM, SIGKILL. The process ends with its last instance.
 """
 
 import json
@@ -31,12 +30,12 @@ PAUSE_SECS = 0.1
 """Before an instance starts again; Aurora waits longer."""
 PLACE = Path(os.environ["AURORA_STAND_IN"])
 KEPT_FROM_INSTANCES = ("PYTHONPATH", "HERONPY_HOME")
-"""Variables of the submitting shell that no worker has."""
+"""Variables of the submitting shell, absent on workers."""
 
 
 @dataclass
 class Instance:
-    """One instance, in its sandbox."""
+    """An instance, in its sandbox."""
 
     job: Any
     number: int
@@ -47,7 +46,7 @@ class Instance:
     _process: "subprocess.Popen[bytes] | None" = None
     _port: int | None = None
     _wanted: threading.Event = field(default_factory=threading.Event)
-    """Set while it is to be started again."""
+    """Set for a restart."""
     _over: threading.Event = field(default_factory=threading.Event)
     _starting: threading.Lock = field(default_factory=threading.Lock)
     _thread: threading.Thread | None = None
@@ -66,7 +65,7 @@ class Instance:
         self.status = "KILLED"
 
     def _run(self) -> None:
-        """One life of the instance: a fresh sandbox, its processes one after the other."""
+        """A life of the instance: a fresh sandbox, all processes in turn."""
         self.runs += 1
         self.sandbox = tempfile.mkdtemp(prefix=f"sandbox-{self.number}-", dir=self.folder)
         ports = {name: _free_port() for name in schema.ports_of(self.job)}
@@ -98,12 +97,12 @@ class Instance:
         return self._process.wait() == 0
 
     def abandon(self) -> None:
-        """Its machine does not answer: it may live on, and is not started again."""
+        """Its machine does not answer: the instance may live on, and is not restarted."""
         self._wanted.clear()
         self._over.set()
 
     def stop(self) -> None:
-        """End it for good."""
+        """End the instance for good."""
         with self._starting:
             self._wanted.clear()
         self._over.set()
@@ -144,7 +143,7 @@ class Instance:
 
 
 def _ends(process: "subprocess.Popen[bytes]") -> bool:
-    """Whether it ends in time; its own thread reaps it."""
+    """Whether the process ends in time; its own thread reaps."""
     deadline = time.monotonic() + SHUTDOWN_SECS
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(subprocess.TimeoutExpired):
@@ -153,7 +152,7 @@ def _ends(process: "subprocess.Popen[bytes]") -> bool:
 
 
 def _words_of_host(number: int) -> list[str]:
-    """What stands before the command line of an instance, so that it begins on another host."""
+    """Words before the command line of an instance, for a start on another host."""
     path = PLACE / "settings.json"
     known: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     words: list[str] = known.get("hosts", {}).get(str(number), [])
@@ -177,7 +176,6 @@ class Cluster:
         self.lock = threading.Lock()
 
     def add(self, numbers: list[int]) -> None:
-        """Start instances of these numbers."""
         for number in numbers:
             self.instances[number] = Instance(self._job, number, self._folder)
             self.instances[number].start()
@@ -193,7 +191,7 @@ class Cluster:
             del self.instances[number]
 
     def restart(self, numbers: list[int]) -> None:
-        """End the lives of instances, which start new ones."""
+        """End the lives of instances, with new lives after."""
         threads = [threading.Thread(target=self.instances[number].end_life) for number in numbers]
         for each in threads:
             each.start()
@@ -201,13 +199,13 @@ class Cluster:
             each.join()
 
     def replace(self, numbers: list[int]) -> None:
-        """Start instances elsewhere, because nothing is heard of their machines any more."""
+        """Start instances elsewhere, as their machines are silent."""
         for number in numbers:
             self.instances[number].abandon()
         self.add(numbers)
 
     def status(self, numbers: list[int]) -> list[dict[str, Any]]:
-        """What is known of all instances."""
+        """State of all instances."""
         return [self.instances[number].about() for number in sorted(self.instances)]
 
 

@@ -30,7 +30,7 @@ class Resources(Struct):
 
 
 class Constraint(Struct):
-    """Which process comes after which."""
+    """Order of processes."""
 
     order = List(String)
 
@@ -147,11 +147,11 @@ NAMES = {
         HealthCheckerConfig, HealthCheckConfig, Announcer, Job,
     )
 } | {"SequentialTask": sequential_task, "Service": Job(service=True)}  # fmt: skip
-"""What a job file finds defined."""
+"""Names defined in a job file."""
 
 
 class InvalidJob(Exception):
-    """What the client says as `Error loading configuration`."""
+    """The client's text after `Error loading configuration`."""
 
 
 def load_job(path: str, key: tuple[str, str, str, str], bindings: dict[str, str]) -> Any:
@@ -175,7 +175,7 @@ def load_job(path: str, key: tuple[str, str, str, str], bindings: dict[str, str]
 
 
 def _check(job: Any) -> None:
-    """What an instance binds is bound for the check; anything else that is left is an error."""
+    """Bindings of an instance are bound for the check; further unbound names are an error."""
     bound, left = instance_of(job, 0, "localhost", dict.fromkeys(ports_of(job), 1))
     checked = bound.check()
     if not checked.ok():
@@ -196,7 +196,7 @@ def ports_of(job: Any) -> set[str]:
 
 
 def instance_of(job: Any, number: int, host: str, ports: dict[str, int]) -> tuple[Any, list[Any]]:
-    """The job as its instance sees it, and what is not bound."""
+    """The job as seen by its instance, and the unbound names."""
     context = {
         Ref.from_address("mesos.instance"): number,
         Ref.from_address("mesos.hostname"): host,

@@ -1,11 +1,11 @@
 """Keyed counts on a diamond, effectively once: each number comes to its count by two ways. Beside
 them the lines of a file are written into files, and numbers are counted in windows, too.
 
-Config: `exact.folder`; a spout that finds the file `enough` there ends, and writes how many numbers
-it has emitted into `emitted-TASK`; a task of the counting bolt writes what it has counted into
-`counted-TASK`, and `in_windows` has the sums of all windows. The environment says how many
-instances count and how many have windows (COUNTERS). The lines are those of `lines.txt` there;
-`file.folder` is where they go.
+Config: `exact.folder`; a spout ends once the file `enough` exists, and writes its number of emits
+into `emitted-TASK`; a task of the counting bolt writes its counts into `counted-TASK`, and
+`in_windows` has the sums of all windows. The environment says the numbers of counting instances and
+of instances with windows (COUNTERS). The lines come from `lines.txt` in the folder, and go into
+`file.folder`.
 """
 
 import json
@@ -26,7 +26,7 @@ TASKS = int(os.environ.get("COUNTERS", "2"))
 
 
 def write(config, name, value):
-    """A file that is there as a whole."""
+    """A complete file."""
     path = os.path.join(config["exact.folder"], name)
     with open(f"{path}.part", "w") as file:
         json.dump(value, file)

@@ -1,4 +1,4 @@
-"""Spouts that are paced or not, and bolts that are slow until the test makes them fast."""
+"""Spouts with and without a pace, and bolts kept slow by the test."""
 
 import os
 import time
@@ -12,7 +12,6 @@ TUPLES_PER_SEC = 500
 TUPLES = 2500
 """Four stages hold 1.25 MiB each before the spout is paused: 1,350 tuples."""
 BEHIND_SECS = 0.05
-"""What a spout makes up for after a pause."""
 ROUNDS = 3
 FLOOD_TUPLES = 2000
 
@@ -31,9 +30,9 @@ def told(what):
 
 
 class Paced(Spout):
-    """TUPLES numbered tuples at a steady speed, then none; it begins and ends when it is told to.
+    """TUPLES numbered tuples at a steady speed, then a pause; begins and ends on command.
 
-    At once it would pile up tuples for bolts that are still being started.
+    An immediate start would pile up tuples for bolts still starting.
     """
 
     outputs = ["number", "round", "filling"]
@@ -64,7 +63,7 @@ class Endless(Paced):
 
 
 class Pass(Bolt):
-    """Passes on what it gets, anchored."""
+    """Passes on its input, anchored."""
 
     outputs = ["number", "round", "filling"]
 
@@ -92,7 +91,7 @@ class Last(Bolt):
 
 
 class AlmostStuck(Last):
-    """It holds back what comes for the whole test."""
+    """Holds its input back for the whole test."""
 
     slow_secs = 0.5
 
@@ -104,7 +103,7 @@ class HundredTimesSlower(Last):
 
 
 class Branches(Topology):
-    """Two branches that have nothing to do with each other."""
+    """Two branches without a connection."""
 
     config = WATER_MARKS
 
@@ -127,7 +126,7 @@ class Chain(Topology):
 
 
 class Burst(Spout):
-    """FLOOD_TUPLES at once; what fails is counted, not replayed."""
+    """FLOOD_TUPLES at once; failed tuples are counted, not replayed."""
 
     outputs = ["number", "filling"]
 
@@ -159,7 +158,7 @@ class Dropping(Topology):
 
 
 class HundredBytes(Spout):
-    """As many as it can, none of them tracked."""
+    """At full speed, untracked."""
 
     outputs = ["text"]
 

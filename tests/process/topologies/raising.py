@@ -1,10 +1,10 @@
 """Numbers of which each counts once, though the bolt that counts them raises now and then.
 
 The environment says what it does: RAISING is "seldom" (each hundredth call), "exits" (the first
-EXITS processes that get the number 500 end with code 7), "once" (the first process that gets it
-raises), "fails" (so does it, and number 7 is failed each time), or a number that it never takes.
-The file `counted.json` has the numbers that went through it, `acked.json` those that were acked
-since the topology was restored last.
+EXITS processes with the number 500 end with code 7), "once" (the first process with the number 500
+raises), "fails" (like "once", and number 7 is failed each time), or a number always refused. The
+file `counted.json` has the processed numbers, `acked.json` the numbers acked since the last
+restore.
 """
 
 import os
@@ -31,7 +31,7 @@ def is_early(most):
 
 
 def leave():
-    """As a library that ends the process when its dependency is away."""
+    """Like a library whose process ends with its dependency."""
     if is_early(EXITS):
         os._exit(7)
 

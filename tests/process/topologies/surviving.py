@@ -1,14 +1,14 @@
-"""Counts the words of numbered lines; each line is acked in the end, whatever dies meanwhile.
+"""Counts the words of numbered lines; each line is acked in the end, through any kills.
 
 Config: `surviving.folder` takes the records; `surviving.lines` lines are due `surviving.rate` a
-second from `surviving.begin` (CLOCK_MONOTONIC seconds, which all processes share), always
-`surviving.burst` at once, and all that are left when the file `hurry` is in the folder;
-`surviving.sleep.secs` is what the last bolt takes for each word. Once the file `enough` is in the
+second from `surviving.begin` (CLOCK_MONOTONIC seconds, shared by all processes), always
+`surviving.burst` at once, and all remaining lines when the file `hurry` is in the folder;
+`surviving.sleep.secs` is the last bolt's time for each word. Once the file `enough` is in the
 folder no new line is begun. The environment variable SURVIVING_SHAPE has the number of instances of
 each component; with SURVIVING_STATE the counts are keyed state.
 
-A record is one short write to a file that is only appended to: it survives the kill -9 of its
-writer, who may be a zombie beside its successor.
+A record is a short write to an append-only file: the record survives the kill -9 of its writer,
+perhaps a zombie beside its successor.
 """
 
 import glob
@@ -26,7 +26,6 @@ SHAPE = tuple(map(int, os.environ.get("SURVIVING_SHAPE", "2,2,2,1").split(",")))
 
 
 def words_of(line):
-    """The words of one line, the same in every process."""
     return [f"word{(line * 31 + at * 7) % VOCABULARY_WORDS}" for at in range(WORDS_PER_LINE)]
 
 
@@ -42,7 +41,7 @@ class Records:
         os.write(self._file, f"{text}\n".encode())
 
     def read_all(self):
-        """What all tasks have: new code of a component runs in new tasks."""
+        """Records of all tasks: new code of a component runs in new tasks."""
         for name in glob.glob(f"{self._kind_path}-*"):
             with open(name, encoding="ascii") as file:
                 yield from file.read().split()
@@ -125,8 +124,8 @@ class Count(Bolt):
 
 
 class KeptCount(Bolt):
-    """The same with keyed state; at its end each task writes what it has into counted-TASK. What
-    one has that is scaled away somebody else has by then."""
+    """The counts as keyed state; at its end each task writes its counts into counted-TASK. By then
+    counts of removed instances have moved."""
 
     outputs = ["line", "at"]
     counted = value_state(default=0)

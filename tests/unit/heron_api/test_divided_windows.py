@@ -1,4 +1,4 @@
-"""Windows go on with another number of instances: each of them opens those of its keys."""
+"""Windows go on with another number of instances: each opens the windows of its keys."""
 
 import ast
 from collections import Counter
@@ -36,7 +36,7 @@ Events = Sequence[tuple[str, int]]
 
 
 def events_of(seed: int, number: int = 60) -> list[tuple[str, int]]:
-    """Random keys and times, none of which is late."""
+    """Random keys and times, without late ones."""
     rng, time_ms, events = Random(seed), 1000, []
     for _ in range(number):
         time_ms += rng.choice([0, 1, 3, 9, 40])
@@ -133,7 +133,7 @@ def saved(bolt: Any) -> bytes:
 
 
 def take_over(states: Sequence[bytes], bolts: Sequence[Any]) -> None:
-    """As with a savepoint: each gets the states that may have keys of it."""
+    """As with a savepoint: each gets the states with possible keys of its own."""
     ranges = [KeyRange(number, len(states)) for number in range(len(states))]
     assert all(contents_of(each, "a savepoint").may_be_divided for each in states)
     for index, each in enumerate(bolts):
@@ -160,7 +160,7 @@ def results(
     feed: Feed = feed_source,
     shown: tuple[str, str] = ("windows", "default"),
 ) -> Counter[str]:
-    """With these numbers of instances one after the other, each for a part of the events."""
+    """With the given numbers of instances in turn, each for a part of the events."""
     found: Counter[str] = Counter()
     states: list[bytes] = []
     length = -(-len(events) // len(numbers))
@@ -209,7 +209,7 @@ def test_no_window_is_lost_or_shown_twice(bolt: Any, config: Any, stretch: int) 
 
 
 def replayed(make: Callable[[int], Any], numbers: Sequence[int], events: Events) -> Counter[str]:
-    """As `results`, at least once: what is held fails with each update, and comes again."""
+    """As `results`, at least once: held tuples fail with each update, and are replayed."""
     found: Counter[str] = Counter()
     states: list[bytes] = []
     again: list[int] = []
@@ -317,7 +317,7 @@ class ByAnything(ByAd):
 def test_windows_that_no_key_divides_go_on_with_as_many_instances(
     bolt: Any, grouping: Any, config: Any
 ) -> None:
-    """With another number of them it is refused, as any state of an instance."""
+    """A changed number is refused, as for any state of an instance."""
     with TopologyTester(topology(bolt, 1, config, grouping), config=CONFIG) as tester:
         (one,) = tester.component("windows")
         for event in events_of(3, 5):

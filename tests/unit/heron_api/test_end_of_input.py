@@ -30,7 +30,7 @@ COUNTED = [["a", 0, 10, 1], ["a", 10, 20, 1], ["b", 0, 10, 1]]
 
 
 class Clicks(Spout):
-    """Tracked, and emitted again when they fail."""
+    """Tracked, and emitted again after a failure."""
 
     outputs = ["ad", "time_ms"]
 
@@ -112,7 +112,7 @@ def test_windows_of_a_finite_run_are_complete_at_once(mode: str) -> None:
 
 
 def test_a_result_that_fails_is_made_again_of_what_is_replayed() -> None:
-    """Its tuples come from a source that had finished: they are not late."""
+    """Replayed tuples of a finished source are not late."""
     Show.failed = False
     config = {MODE: MODES[1], "show.fails": True, LAG: 100}
     with TopologyTester(TwoLevels, config=config) as tester:
@@ -125,7 +125,7 @@ def test_a_result_that_fails_is_made_again_of_what_is_replayed() -> None:
 
 
 class Positioned(Spout, StatefulComponent):
-    """Its state is how far it is."""
+    """The state is the position."""
 
     outputs = ["ad", "time_ms"]
 
@@ -142,7 +142,7 @@ class Positioned(Spout, StatefulComponent):
 
 
 class Totals(Bolt):
-    """What has come of each window, in keyed state: twice if it came twice."""
+    """Results of each window, in keyed state: a repeated result counts twice."""
 
     outputs: list[str] = []
     total = value_state(default=0)
@@ -186,7 +186,7 @@ class Mixed(Topology):
 def test_a_source_that_has_finished_holds_no_other_back() -> None:
     with TopologyTester(Mixed) as tester:
         tester.run_spouts()
-        # Both are at 11 ms, and only one of them may send something older.
+        # Both are at 11 ms, and only one may send older tuples.
         assert sorted(tester.values("counts")) == [["a", 0, 10, 2], ["b", 0, 10, 2]]
         tester.feed("endless", ["a", 25])
         tester.run()
@@ -220,7 +220,7 @@ def test_storms_windows_end_with_all_tasks_of_their_spout() -> None:
 
 
 class Timed(Spout):
-    """Says itself how far it is: a number below zero is a watermark."""
+    """Emits watermarks: a number below zero is a watermark."""
 
     outputs = ["kind", "number"]
 
@@ -266,7 +266,7 @@ def test_a_watermark_of_a_spout_comes_in_order_and_never_falls() -> None:
 
 
 class OfTheUsers(Hears):
-    """Its methods have names that ours have."""
+    """Its methods share names with the engine's."""
 
     def clock_state(self, more: Any) -> None:
         raise AssertionError
@@ -290,7 +290,7 @@ def test_methods_of_the_users_that_are_called_like_ours_are_left_alone() -> None
 
 
 class InOneWindow(Bolt):
-    """Windows of the tuples that come behind the end of its sources: how many are in each."""
+    """Windows of the tuples behind the end of its sources: the number of tuples in each."""
 
     shown: ClassVar[list[int]] = []
 

@@ -115,7 +115,7 @@ def test_windows_by_processing_time_need_no_timestamps() -> None:
 
 
 def test_an_idle_source_holds_nothing_back() -> None:
-    """Two streams, one of which says nothing: after 5 s it is left out."""
+    """Two streams, one silent: left out after 5 s."""
     inputs: dict[str, Any] = {"clicks": ["ad", "time_ms"], "other": ["ad", "time_ms"]}
     idle = {"topology.bolts.watermark.idle.ms": 5000}
     with ComponentTester(ClicksByAd, inputs=inputs, config=idle) as clicks:
@@ -263,7 +263,6 @@ def test_heronpys_sliding_windows_by_event_time() -> None:
 
 
 def test_storms_window_bolt() -> None:
-    """Results are anchored to the window, tuples acked on expiry, late ones go to their stream."""
     with ComponentTester(Average, inputs=CLICKS, config={**STORM, LATE: "late"}) as bolt:
         for at in (3, 5, 18):
             bolt.process(["a", at])
@@ -296,7 +295,7 @@ def test_storms_windows_of_counts_and_of_the_clock() -> None:
     clock = {LENGTH: 2500, SLIDE: 1000}
     with ComponentTester(Average, inputs=CLICKS, config=clock) as bolt:
         bolt.process(["a", 8])
-        # It arrives in the last millisecond of a window, and is in the two that follow.
+        # The tuple arrives in the last millisecond of a window, and is in the next two.
         assert values(bolt.advance(3.5)) == [[8.0, 1], [8.0, 0], [8.0, 0]]
         assert bolt.acked == [1]
 
@@ -356,8 +355,8 @@ def test_sliding_windows_by_key() -> None:
 def test_tracked_tuples_do_not_wait_for_input_that_does_not_come(
     kind: type, config: dict[str, Any], shown: Any
 ) -> None:
-    """After half of the message timeout they are shown and acked: a finite run has an end. Their
-    windows stay open: what comes later for them is not late."""
+    """After half of the message timeout results are shown and tuples acked: a finite run has an
+    end. The windows stay open: later tuples are not late."""
     with ComponentTester(kind, inputs=CLICKS, config=config) as bolt:
         bolt.process(["a", 3])
         assert bolt.advance(14) == []
@@ -411,7 +410,7 @@ def late_dropped(bolt: ComponentTester) -> Any:
 
 
 class Unlisted(ClicksByAd):
-    """One without a stream for late tuples."""
+    """A bolt without a stream for late tuples."""
 
     late_stream = None
 

@@ -1,4 +1,5 @@
-"""What heronpy's users rely on beyond signatures: order, wrapping, config, context, callbacks."""
+"""Requirements of heronpy's users beyond signatures: order, wrapping, config, context,
+callbacks."""
 
 from typing import Any
 
@@ -41,7 +42,7 @@ class Phases(Spout):
 
 
 class Reader(Bolt):
-    """Keeps what it gets, and what initialize got; fails number 4 once."""
+    """Keeps its input, and the arguments of initialize; fails number 4 once."""
 
     outputs = ["number"]
 
@@ -96,7 +97,7 @@ class Wrapping(Bolt):
 
 
 def cluster(bolt: type = Reader, config: Any = None, **extra: Any) -> LocalCluster:
-    """The spout, three readers of both of its streams, and somebody behind them."""
+    """The spout, three readers of both streams, and a bolt behind."""
     builder = TopologyBuilder("phases")
     phases = builder.add_spout("phases", Phases, 1)
     read = builder.add_bolt(
@@ -140,7 +141,7 @@ def test_every_tuple_id_is_acked_or_failed_once() -> None:
 
 
 def test_without_acks_every_tuple_id_is_acked_at_once() -> None:
-    """Also those that a bolt fails; the newest of a turn first, as in heronpy."""
+    """Also tuples failed by a bolt; the newest of a turn first, as in heronpy."""
     settled = cluster().component("phases").settled
     assert sorted(str(number) for kind, number in settled if kind == "ack") == [
         "0", "1", "2", "3", "4", "5", "first", "second",
@@ -149,7 +150,7 @@ def test_without_acks_every_tuple_id_is_acked_at_once() -> None:
 
 
 def test_a_spout_that_emits_nothing_any_more_stays_alive() -> None:
-    """Without finish() it is asked again and again."""
+    """Without finish() the spout is called again and again."""
     made = cluster()
     core = made.instances[1].driver
     calls = core.metrics.executed
@@ -185,8 +186,8 @@ class Opaque:
 
 
 def test_config_values_arrive_as_heron_says() -> None:
-    """Numbers as numbers, also those in strings; lists, dicts, objects and functions as they were;
-    the component's over the topology's."""
+    """Numbers as numbers, also in strings; lists, dicts, objects and functions unchanged; the
+    component's over the topology's."""
 
     class Configured(Topology):
         config = {"int": 5, "both": "topology", "float": 0.5, "flag": True, "none": None}
@@ -277,7 +278,7 @@ def test_the_context_tells_what_storms_does() -> None:
 
 
 class ByParity(ICustomGrouping):
-    """Even numbers to the first task, odd ones to the others, by what prepare was told."""
+    """Even numbers to the first task, odd ones to the rest, by the arguments of prepare."""
 
     def prepare(self, context: Any, component: str, stream: str, target_tasks: list[int]) -> None:
         assert (context.get_component_id(), component, stream) == ("phases", "phases", "default")

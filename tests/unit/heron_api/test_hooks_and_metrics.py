@@ -32,7 +32,7 @@ CALLS: list[Any] = []
 
 
 class Hook(ITaskHook):
-    """Writes down what it is told; `Second` is the one that is added in initialize."""
+    """Records its calls; `Second` is added in initialize."""
 
     name = "configured"
 
@@ -146,7 +146,7 @@ def test_hooks_hear_of_tuples_that_are_acked_at_once() -> None:
 
 
 def test_hooks_of_a_bolt_in_order_of_their_registration() -> None:
-    """The configured one, then the one that initialize added."""
+    """The configured one, then the hook of initialize."""
     assert of("judge", hooked("ATLEAST_ONCE")) == [
         (name, call, told)
         for call, told in (
@@ -204,7 +204,7 @@ class Largest(IReducer):
 
 
 def test_totals_are_of_counts_alone() -> None:
-    """A level that is read ten times is not ten times as high."""
+    """A level read ten times is not ten times as high."""
     count, level, levels = CountMetric(), AssignableMetrics(3), MultiAssignableMetrics()
     levels.update("a", 4)
     largest, reported, odd = ReducedMetric(Largest), ReportedMetrics(), Counts()
@@ -245,7 +245,7 @@ def test_totals_have_what_was_counted_before_a_component_was_recreated() -> None
 
 
 def test_a_metric_that_raises_does_not_stop_the_heartbeat() -> None:
-    """It is read by the thread that beats the instance's heart."""
+    """The instance's heartbeat thread reads the metric."""
     good = CountMetric()
     good.incr()
     found = UserMetrics({"bad": (Broken(), 1.0), "good": (good, 1.0)}).read(1.0)
@@ -310,7 +310,7 @@ class Keep(Bolt):
 
 
 def test_a_serialiser_of_the_topology_gets_each_value() -> None:
-    """It is initialised with the config, which heronpy forgot."""
+    """It is initialised with the config, unlike in heronpy."""
     builder = TopologyBuilder("reversed")
     builder.set_config({"topology.serializer.classname": f"{__name__}.Reversing", "mark": "!"})
     two = builder.add_spout("two", Two, 1)
@@ -322,7 +322,7 @@ def test_a_serialiser_of_the_topology_gets_each_value() -> None:
 
 
 class Mean(IMetric):
-    """A class of a user's that did not say that it does not add up."""
+    """A user's class without a declaration about sums."""
 
     def get_value_and_reset(self) -> float:
         """Of one bucket."""

@@ -1,5 +1,5 @@
 """Every method that a user may write as `async def` is awaited, or refused in one line: each method
-of each class that users derive from, and of what else they hand over."""
+of each base class of users, and each function passed by users."""
 
 import asyncio
 import inspect
@@ -84,12 +84,11 @@ AWAITED: dict[tuple[type, bool], set[str]] = {
     (streamparse.Spout, True): SPOUT,
     (streamparse.ReliableSpout, True): SPOUT,
 }  # fmt: skip
-"""By class and whether it is a spout: what may be a coroutine; all else is refused."""
+"""By class and whether it is a spout: methods allowed as a coroutine; the rest is refused."""
 CASES = [pytest.param(*each, id=f"{each[0].__module__}.{each[0].__name__}") for each in AWAITED]
 
 
 def methods_of(base: type) -> list[str]:
-    """What a user's class could override."""
     return sorted(
         {
             name
@@ -107,7 +106,7 @@ ran: list[str] = []
 
 
 def own(base: type, name: str) -> type:
-    """A class of a user's whose method of that name is a coroutine."""
+    """A class of a user's with the named method as a coroutine."""
 
     async def method(self: Any, *arguments: Any) -> None:
         await asyncio.sleep(0)
@@ -303,7 +302,7 @@ OBJECTS: dict[str, tuple[type, Callable[[Any], object], set[str]]] = {
 WITHOUT = {"local", "clone", "union", "log", "window", "aggregate", "set_name", "get_name",
            "set_num_partitions", "get_num_partitions", "transform", "late_elements",
            "group_by_key", "processed", "sql"}  # fmt: skip
-"""Operations that take none; what transform and aggregate take are objects."""
+"""Operations without a function; transform and aggregate take objects."""
 
 
 def test_every_operation_of_streamlets_is_looked_at() -> None:
@@ -320,7 +319,6 @@ def test_every_operation_of_streamlets_is_looked_at() -> None:
 
 @pytest.mark.parametrize("operation", FUNCTIONS)
 def test_a_function_of_a_streamlet_that_would_not_run_is_refused(operation: str) -> None:
-    """`filter` took a coroutine for True, `consume` ran nothing."""
     for each in (coroutine, AsyncCall()):
         with pytest.raises(StreamletError, match=r"test_method_shapes\.py:\d+: .* is `async def`"):
             FUNCTIONS[operation](each)

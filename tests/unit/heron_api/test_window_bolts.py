@@ -1,4 +1,4 @@
-"""Window bolts: which tuples a window has, when they are acked, what their config takes."""
+"""Window bolts: tuples of a window, the time of their acks, and the config."""
 
 import time
 from typing import Any
@@ -25,8 +25,6 @@ TICK = "topology.tick.tuple.freq.secs"
 
 
 class Numbers(Spout):
-    """Emits what a test puts into `waiting`, tracked; ends when told."""
-
     outputs = ["number"]
 
     def initialize(self, config: Any, context: Any) -> None:
@@ -163,7 +161,7 @@ def test_the_slide_interval_is_the_duration_if_it_is_not_given() -> None:
 
 
 def test_a_late_tick_leaves_no_tuple_out() -> None:
-    """The process was busy for 9 s: what came before is in its windows, and in no other."""
+    """The process was busy for 9 s: earlier tuples are in their own windows only."""
     run = Windows(Sliding, {DURATION: 4, SLIDE: 2})
     run.take(1)
     run.cluster.tick(9)
@@ -191,7 +189,7 @@ def test_tumbling_windows_end_with_acks() -> None:
     ("bolt", "config"), [(Sliding, {DURATION: 4, SLIDE: 2}), (Tumbling, {TUMBLING: 2})]
 )
 def test_an_error_in_a_window_fails_its_tuples(bolt: type, config: dict[str, Any]) -> None:
-    """They are not tried again for ever by the bolt: the spout hears of it."""
+    """The bolt does not retry for ever: the spout gets the failure."""
     run = Windows(bolt, config)
     run.take(1, 13)
     run.cluster.tick(2)
@@ -302,7 +300,7 @@ def test_a_window_that_was_shown_before_a_checkpoint_is_not_shown_again(bolt_del
 
 
 def test_a_state_with_one_more_number_of_an_earlier_version_is_read(bolt_delegate: Any) -> None:
-    """It noted the end of the last window of a number of tuples, which nothing asked for."""
+    """It noted the end of the last window of a number of tuples, a value without readers."""
     state = HashMapState()
     position, retained = [0, 1002_000, None, 1000_000], [1000_500, True, 1000_000, False]
     item = Tuple("0", "numbers", "default", 1, [7])

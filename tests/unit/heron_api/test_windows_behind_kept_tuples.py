@@ -1,5 +1,5 @@
 """Windows behind a bolt that keeps its tuples until a tick: the last watermark does not overtake
-what is kept, so each window is complete once, and as soon as the tick has run."""
+kept tuples, so each window is complete once, right after the tick."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ class Clicks(Spout):
 
 
 class Keeps(Bolt):
-    """Emits what it has taken at the next tick, the first half of it without being asked."""
+    """Emits its input at the next tick, the first half earlier, unasked."""
 
     outputs = {"ad": "string", "time_ms": "bigint"}
     acks_later = True
@@ -117,7 +117,7 @@ class Batches(BatchWindowBolt):
 
 
 class Timers(KeyedProcessBolt):
-    """A timer for each ten milliseconds, which counts the tuples of them."""
+    """A timer for each ten milliseconds, which counts their tuples."""
 
     outputs = ["number"]
     timestamp_field = "time_ms"
@@ -181,7 +181,7 @@ def test_windows_behind_a_bolt_that_keeps_its_tuples_are_complete_with_its_tick(
 
 
 class AcksFirst(Keeps):
-    """Its tuples are acked before it emits what it has made of them."""
+    """Acks tuples before the emits of the results."""
 
     acks_later = False
 
@@ -196,7 +196,7 @@ class AcksFirst(Keeps):
 
 
 class Endless(Clicks):
-    """It goes on: what the other source holds back is seen."""
+    """An endless source, to show tuples held back by the second source."""
 
     def next_tuple(self) -> None:
         pass

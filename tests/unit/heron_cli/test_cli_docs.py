@@ -1,4 +1,4 @@
-"""docs/CLI.md and the code say the same: every command and option, and nothing that is not."""
+"""docs/CLI.md and the code agree: every command and option, and only real ones."""
 
 import re
 from itertools import chain
@@ -41,7 +41,6 @@ SPARSE = {
     "jar": "-s --simple_jar",
     "visualize": "-n --name -f --format -o --output_file",
 }
-"""Command of sparse 5.0.1 -> its flags."""
 
 
 def command(name: str) -> click.Command:
@@ -52,7 +51,7 @@ def command(name: str) -> click.Command:
 
 
 def options(name: str) -> set[str]:
-    """Every spelling of every option that --help shows, those of its own commands included."""
+    """Every spelling of every option in --help, including subcommands."""
     whole = command(name)
     parts = list(whole.commands.values()) if isinstance(whole, click.Group) else []
     return {
@@ -70,7 +69,7 @@ def in_table(section: str) -> set[str]:
 
 
 def shared(section: str) -> set[str]:
-    """The options of the groups that it names, which stand once under *Common options*."""
+    """The options of the named groups, documented once under *Common options*."""
     (line,) = re.findall(r"^(?:Also|Takes) the (.*?)\n\n", section, re.MULTILINE | re.DOTALL) or [
         ""
     ]
@@ -78,32 +77,32 @@ def shared(section: str) -> set[str]:
 
 
 def documented(section: str) -> set[str]:
-    """The options of its table, those of its groups, and those that are ignored."""
+    """The options of the command's table, of its groups, and the ignored ones."""
     ignored = re.findall(r"^Ignored: (.*?)\n\n", section + "\n", re.MULTILINE | re.DOTALL)
     words = {word for each in ignored for word in OPTION.findall(each)}
     return in_table(section) | shared(section) | words
 
 
 def test_every_command_has_a_section_and_no_other_has() -> None:
-    """In the same order."""
+    """In equal order."""
     assert [name for name in SECTIONS if name in COMMANDS or name.islower()] == list(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_documented_and_no_other_is(name: str) -> None:
-    """A new option needs a line in its command's table, and one that is gone loses it."""
+    """A new option needs a line in its command's table, and a removed option loses the line."""
     assert documented(SECTIONS[name]) == options(name)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_option_of_a_group_is_explained_again(name: str) -> None:
-    """But run's --zookeeper, which is another one and in no group of run's."""
+    """Except run's --zookeeper, a separate option outside of run's groups."""
     assert in_table(SECTIONS[name]) & shared(SECTIONS[name]) == set()
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_section_begins_with_how_to_call_it(name: str) -> None:
-    """And says more than its table does."""
+    """And has more than a table."""
     lines = SECTIONS[name].strip().splitlines()
     assert lines[0].startswith(f"heronpy {name}")
     assert len(lines[2]) > 40
@@ -118,7 +117,7 @@ def test_no_text_speaks_of_an_option_that_is_not_there() -> None:
 
 @pytest.mark.parametrize("name", SPARSE)
 def test_every_flag_of_sparse_is_accepted(name: str) -> None:
-    """What has no meaning here is ignored, but no script of sparse commands fails on it."""
+    """Options without a meaning here are ignored, without failures of sparse's scripts."""
     assert {with_dashes(each) for each in SPARSE[name].split()} <= options(name)
 
 

@@ -1,4 +1,4 @@
-"""What a shell is told when somebody presses tab."""
+"""Completions for a shell at a tab."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from heron_cli.main import COMMANDS, heronpy
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder is a project; the home knows a topology that runs and one that ended."""
+    """The current folder is a project; the home knows a running topology and an ended one."""
     (tmp_path / "config.json").write_text(json.dumps({"envs": {"prod": {}, "beta": {}}}))
     (tmp_path / "topologies").mkdir()
     for name in ("words.py", "clicks.py"):
@@ -27,13 +27,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def completed(*words: str) -> list[str]:
-    """What stands for the last of the words."""
+    """Completions of the last word."""
     shell = ShellComplete(heronpy, {}, "heronpy", VARIABLE)
     return [each.value for each in shell.get_completions(list(words[:-1]), words[-1])]
 
 
 def test_commands_are_completed_without_importing_them() -> None:
-    """In the order of a topology's life; - and _ are the same."""
+    """In the order of a topology's life; - and _ are equal."""
     assert completed("") == list(COMMANDS)
     assert completed("worker-") == ["worker_uptime"]
     assert completed("sl") == ["slot_usage"]
@@ -54,7 +54,7 @@ def test_commands_are_completed_without_importing_them() -> None:
     ],
 )
 def test_names_are_completed(words: tuple[str, ...], expected: list[str]) -> None:
-    """The project's topologies to start one, the running ones to stop one, the ended for logs."""
+    """The project's topologies for a start, the running ones for a stop, ended ones for logs."""
     assert completed(*words) == expected
 
 

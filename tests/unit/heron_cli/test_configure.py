@@ -40,7 +40,7 @@ def settled(
     api: dict[str, Any] | None = None,
     file_name: str | None = None,
 ) -> TopologySpec:
-    """A topology called Lines with these layers, as it would run."""
+    """A topology called Lines with these layers, ready to run."""
     topology = TopologySpec("Lines", (SPOUT,), own or {}, defaults=api or {})
     source = TopologySource(
         LoadRequest("lines.py"),
@@ -84,7 +84,7 @@ def test_a_topology_without_ackers_is_at_most_once_in_spite_of_its_door() -> Non
 
 
 def test_a_layer_says_nothing_that_it_does_not_say() -> None:
-    """Only keys that mean the same as one that is there are added."""
+    """Only synonyms of present keys are added."""
     assert config_layer({"mine": 1}) == {"mine": 1}
     assert config_layer({keys.STORM_WORKERS: 2, keys.STMGRS: 3}) == {
         keys.STORM_WORKERS: 2,
@@ -94,7 +94,7 @@ def test_a_layer_says_nothing_that_it_does_not_say() -> None:
 
 
 def test_debug_raises_the_level_of_streamparses_logs() -> None:
-    """As sparse does it: topology.debug comes before log.level."""
+    """As in sparse: topology.debug comes before log.level."""
     environment = {"pystorm.log.level": "warning"}
     assert (
         settled(TopologyOptions(), environment=environment).config["pystorm.log.level"] == "warning"
@@ -107,7 +107,8 @@ def test_debug_raises_the_level_of_streamparses_logs() -> None:
 
 
 def test_names() -> None:
-    """Its own, its file's in a project, or -N; then the original name is kept for the instances."""
+    """The topology's own, the file's in a project, or -N; then the original name is kept for the
+    instances."""
     assert settled(TopologyOptions()).name == "Lines"
     assert settled(TopologyOptions(), file_name="lines").name == "lines"
     found = settled(TopologyOptions(override_name="other"), file_name="lines")
@@ -120,13 +121,12 @@ def test_names() -> None:
 
 @pytest.mark.parametrize("word", ["topology.debug", "=1", " =1"])
 def test_an_option_without_key_or_value_is_refused(word: str) -> None:
-    """The word is named, with an example of what would be right."""
+    """The word is named, with a right example."""
     with pytest.raises(UsageError, match="is not KEY=VALUE, as in -o topology"):
         settled(TopologyOptions(options=(word,)))
 
 
 def test_what_a_hook_changes_is_the_highest_layer() -> None:
-    """pre_submit sets topology.workers, removes a key and adds one; the rest stays."""
     before = settled(TopologyOptions(containers=1, options=("a=1", "b=2")))
     options = {**before.config, keys.STORM_WORKERS: 4, "c": 3}
     del options["a"]
@@ -198,7 +198,7 @@ def test_what_checkpoints_cannot_do_is_refused_natively_after_the_options() -> N
 
 
 def test_every_key_that_the_code_names_is_known() -> None:
-    """A key that is that is read and missing in the table would be refused or announced."""
+    """A key read by the code but missing in the table would be refused or announced."""
     root = Path(heron_core.__file__).parents[1]
     packages = ("heron_*", "heronpy_compat", "scheduler", "stream_manager", "topology_master")
     texts = (
@@ -215,7 +215,7 @@ def test_every_key_that_the_code_names_is_known() -> None:
 def test_traces_need_their_package_and_roots(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The one is refused before anything starts, the other is a note."""
+    """The missing package is refused before any start, missing roots are a note."""
     settled(TopologyOptions(), own={keys.TRACE_SAMPLE: 100})
     assert (
         "topology.trace.sample has no effect in ATMOST_ONCE, only in ATLEAST_ONCE"

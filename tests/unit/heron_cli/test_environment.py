@@ -1,4 +1,4 @@
-"""What an environment of config.json means here; keys of streamparse 5 and our `zookeeper`."""
+"""Meaning of an environment of config.json; keys of streamparse 5 and our `zookeeper`."""
 
 from typing import Any
 
@@ -11,22 +11,22 @@ from heron_core.errors import UsageError
 
 @pytest.fixture(autouse=True)
 def no_nimbus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may use sparse."""
+    """The user of the tests may use sparse."""
     monkeypatch.delenv(NIMBUS_VARIABLE, raising=False)
 
 
 def project(envs: Any, **more: Any) -> Project:
-    """A project with these environments."""
+    """A project with the given environments."""
     return Project("/p", "/p/config.json", {"envs": envs, **more})
 
 
 def only(**config: Any) -> NamedEnvironment:
-    """The environment of a project that has just this one."""
+    """The environment of a project with a single one."""
     return environment_of(project({"prod": config}), None)
 
 
 def test_one_environment_is_taken_and_several_are_not() -> None:
-    """As in sparse; the errors name what there is."""
+    """As in sparse; the errors name the environments."""
     assert environment_of(project({"prod": {}}), None).name == "prod"
     two = project({"prod": {}, "beta": {}})
     assert environment_of(two, "beta").name == "beta"
@@ -37,14 +37,14 @@ def test_one_environment_is_taken_and_several_are_not() -> None:
 
 
 def test_a_project_may_have_no_environment() -> None:
-    """A project of heronpy needs none, unless one is asked for."""
+    """A project of heronpy needs none, unless requested."""
     assert environment_of(project({}), None) == NamedEnvironment()
     with pytest.raises(UsageError, match="no environment 'prod'; environments: none"):
         environment_of(project({}), "prod")
 
 
 def test_options_and_log_settings_become_config() -> None:
-    """`log` in its new and its old spelling (log_path, log_file); empty values say nothing."""
+    """`log` in its new and its old spelling (log_path, log_file); empty values are ignored."""
     found = only(
         options={"topology.max.spout.pending": 5},
         log={"path": "/var/log/x", "level": "WARNING", "max_bytes": 1000, "backup_count": 0,
@@ -63,7 +63,7 @@ def test_options_and_log_settings_become_config() -> None:
 
 
 def test_what_has_no_meaning_here_is_named_if_it_says_something() -> None:
-    """The empty values that `sparse quickstart` writes are nothing to talk about."""
+    """The empty values that `sparse quickstart` writes are not reported."""
     assert only(user="", ssh_password="", nimbus="", workers=[], virtualenv_root="").ignored == ()
     found = only(user="storm", nimbus="head:6627", workers=["a"], use_virtualenv=False)
     assert found.ignored == ("user", "nimbus", "workers")

@@ -1,4 +1,4 @@
-"""What `heronpy run` shows, at the widths that terminals have, and into a file."""
+"""Output of `heronpy run`, at usual widths of terminals, and into a file."""
 
 import io
 import time
@@ -28,7 +28,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def shown(stats: TopologyStats, width: int) -> list[str]:
-    """The live view as a terminal of that width has it."""
+    """The live view at a terminal's width."""
     console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
     console.print(Group(rendered(LiveView().lines(stats, 12.3, width))))
     text = console.file.getvalue()  # type: ignore[attr-defined]
@@ -38,14 +38,14 @@ def shown(stats: TopologyStats, width: int) -> list[str]:
 @pytest.mark.parametrize("width", [80, 120, 160])
 def test_the_view_at_each_width(width: int) -> None:
     """In half a screen, in a wide one: the important columns, whole names, no line too long; below
-    the table who is stuck, what raised, who pauses whom, what happened."""
+    the table stuck instances, exceptions, causes of pauses, and events."""
     lines = shown(STATS, width)
     assert lines == (GOLDEN / f"live-view-{width}.txt").read_text("utf-8").splitlines()
     assert all(len(line) <= width for line in lines)
 
 
 def test_a_run_that_does_not_end_says_what_its_end_waits_for() -> None:
-    """Once nothing is processed any more; until then it is on its way."""
+    """Once processing has stopped; until then the end is on its way."""
     idle = {"count": component("bolt", executed=10)}
     stats = replace(STATS, phase="draining", components=idle, paused={}, stuck={})
     line = "the end waits for count[0]"
@@ -57,14 +57,14 @@ def test_a_run_that_does_not_end_says_what_its_end_waits_for() -> None:
 
 
 def test_at_80_columns_a_long_line_ends_in_an_ellipsis() -> None:
-    """Events tell much; the table above must not be pushed away by them."""
+    """Events tell much; the table above must stay."""
     *_, crash, stuck = shown(STATS, 80)
     assert [len(crash), len(stuck)] == [80, 80]
     assert [crash[-1], stuck[-1]] == ["…", "…"]
 
 
 def test_a_quiet_topology_shows_no_columns_of_zeros() -> None:
-    """Nothing failed, nothing waits: no column says so."""
+    """Without failures and waits, columns of both are hidden."""
     quiet = {
         "lines": component("spout", emitted=10, emitted_per_sec=5.0),
         "count": component("bolt", executed=10, executed_per_sec=5.0),
@@ -110,7 +110,7 @@ def test_into_a_file_it_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str
 
 
 def test_a_spout_that_only_raises_says_so_in_a_log_file_too() -> None:
-    """`heronpy run > log`: nothing is processed, and each line says why."""
+    """`heronpy run > log`: processing stands still, and each line has the reason."""
     trace = "Traceback\n  File\nRuntimeError: emitted 2 values for the 1 fields ['n'] (wrong.py:4)"
     raising = component("spout", errors=8570, callback_errors=8570, last_error=trace)
     line = progress_line(replace(STATS, components={"n": raising}), 10.0)
@@ -119,7 +119,7 @@ def test_a_spout_that_only_raises_says_so_in_a_log_file_too() -> None:
 
 
 def test_an_event_is_new_once() -> None:
-    """The master tells all that it has each time."""
+    """The master repeats all its events each time."""
     new = NewEvents()
     assert new.of(replace(STATS, events=EVENTS[1:])) == [EVENTS[1]]
     later = replace(EVENTS[0], at=62.0)

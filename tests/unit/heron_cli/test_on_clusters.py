@@ -1,4 +1,4 @@
-"""Cancelling an update and killing a topology that YARN or Aurora runs: commands do the steps."""
+"""Cancelling an update and killing a topology on YARN or Aurora: commands do the steps."""
 
 import json
 import os
@@ -80,10 +80,10 @@ class FakeClient:
     under_way: bool = True
     is_drained: bool = True
     goal: PackingPlan | None = None
-    """The plan by which it runs when the update is over."""
+    """The plan after the update."""
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)
-    """Those that it was told of, as its events have them."""
+    """Containers of its events."""
     left: int = 2
 
     def ask(
@@ -129,8 +129,6 @@ class FakeClient:
 
 @dataclass
 class FakeCluster:
-    """A cluster that ends a topology, or does not."""
-
     ready_secs = 0.0
     ended: list[str] = field(default_factory=list)
     scaled: list[tuple[list[int], list[int]]] = field(default_factory=list)
@@ -203,8 +201,8 @@ def calls(tmp_path: Path) -> list[str]:
 def test_an_update_is_cancelled_by_asking_the_master(
     store: FileStore, tmp_path: Path, kind: str, is_switched: bool
 ) -> None:
-    """What it has added ends, also if the command that asked for the update has died; on YARN the
-    application master sees to that, which follows the plan."""
+    """Added containers end, also after the death of the update's command; on YARN by the
+    application master, along the plan."""
     run_by(store, TARGET)
     if not is_switched:
         physical = physical_to_json(PhysicalPlan(NAME, 1, "RUNNING", BEFORE, {}))
@@ -223,7 +221,6 @@ def interrupted(_: float) -> None:
 
 
 def aurora_of(store: FileStore, tmp_path: Path, client: FakeClient) -> Any:
-    """The topology and its back end."""
     topology = on(store, "aurora", client)
     return topology, self_running(topology, str(tmp_path / "clusters"))
 
@@ -272,7 +269,7 @@ def test_an_update_whose_command_has_died_goes_on_with_the_next_one(
 def test_an_update_that_came_to_its_end_without_its_command_leaves_no_container_behind(
     store: FileStore, tmp_path: Path
 ) -> None:
-    """The plan says nothing more of the container that it has removed; the request does."""
+    """The removed container is absent from the plan, but present in the request."""
     topology, cluster, client = interrupted_update(store, tmp_path)
     client.try_stats()
     take_up_update(topology, cluster, rest=at_once)
@@ -283,7 +280,7 @@ def test_an_update_that_came_to_its_end_without_its_command_leaves_no_container_
 def test_an_update_whose_command_died_before_it_added_containers_adds_them(
     store: FileStore, tmp_path: Path
 ) -> None:
-    """The master waits for them, and on Aurora nobody else starts any."""
+    """The master waits for the containers, and on Aurora only the command starts containers."""
     topology, cluster = on(store, "yarn", FakeClient(store, under_way=False)), FakeCluster()
     cluster.refuses_to_add = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
@@ -312,7 +309,7 @@ def test_an_update_that_the_master_was_not_asked_for_is_not_begun_again(
 def test_an_update_that_the_master_was_not_asked_for_is_cancelled(
     store: FileStore, tmp_path: Path
 ) -> None:
-    """Its command died before it had asked: there is nothing more to give up."""
+    """Its command died before the request: the master has nothing to abort."""
     client = FakeClient(store, under_way=False)
     topology, cluster = aurora_of(store, tmp_path, client)
     arguments = {PACKING: packing_to_json(TARGET), CONTAINERS: [1, 2]}
@@ -344,7 +341,7 @@ def test_what_is_not_under_way_is_not_cancelled(store: FileStore, tmp_path: Path
 def test_a_kill_that_is_interrupted_is_seen_and_the_next_one_takes_it_up(
     store: FileStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ctrl-C during the drain: the spouts are paused for good, and `stats` says by whom."""
+    """Ctrl-C during the drain: the spouts are paused for good, and `stats` names the killer."""
     topology = on(store, "yarn", FakeClient(store, is_drained=False))
     cluster = FakeCluster()
 
@@ -367,7 +364,7 @@ def test_a_kill_that_is_interrupted_is_seen_and_the_next_one_takes_it_up(
     first, second = TopologyRequests(store, NAME).all().values()
     assert (first.state, first.reason) == (OperationState.FAILED, "taken over by the next kill")
     assert second.state is OperationState.DONE
-    # Interrupted here, before the nodes go, it is shown as what it is.
+    # Interrupted here, before the nodes go, the topology is shown as KILLED.
     assert (store.get(execution_path(NAME)) or {})["state"] == "KILLED"
 
 
@@ -401,7 +398,7 @@ def test_a_second_kill_leaves_the_first_alone_and_names_it(
 def test_a_second_update_leaves_the_first_alone_and_a_cancel_lets_it_tell(
     store: FileStore, tmp_path: Path
 ) -> None:
-    """The command of the update ends what it has added; the cancel only asks the master."""
+    """The command of the update ends its added containers; the cancel only asks the master."""
     topology, fake = on(store, "yarn", FakeClient(store)), FakeCluster()
     asked, cluster = (
         replace(topology, store=FileStore(str(tmp_path / "state"))),
@@ -438,7 +435,7 @@ def test_a_restart_that_is_interrupted_says_what_it_may_leave(
 def test_a_second_restart_is_refused_while_the_first_one_waits(
     store: FileStore, tmp_path: Path
 ) -> None:
-    """It would take what the first one has started for what it has asked for."""
+    """The second restart would mistake processes started by the first for its own."""
     first = on(store, "yarn", FakeClient(store))
     second = replace(first, store=FileStore(str(tmp_path / "state")))
 

@@ -1,4 +1,4 @@
-"""Which folder is a project and which topology is meant; rules of streamparse 5."""
+"""Folders taken as projects, and the choice of a topology; rules of streamparse 5."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ CONFIG = {"topology_specs": "topologies/", "envs": {"prod": {}}}
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: a project with two topologies and what lies about beside them."""
+    """The current folder: a project with two topologies and unrelated files."""
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     folder = tmp_path / "topologies"
     folder.mkdir()
@@ -24,7 +24,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_topologies_are_the_files_of_the_folder(root: Path) -> None:
-    """Python and Flux files, each called like its file; __init__.py is none."""
+    """Python and Flux files, each called like its file; __init__.py is ignored."""
     project = project_here()
     assert project is not None
     assert project.topology_files() == {
@@ -44,7 +44,7 @@ def test_a_python_file_comes_before_a_flux_file_of_the_same_name(root: Path) -> 
 
 
 def test_one_topology_needs_no_name_and_several_do(root: Path) -> None:
-    """As in sparse: of one, nobody has to say the name; of several, the error lists them."""
+    """As in sparse: a single topology needs no name; of several, the error lists them."""
     project = required(project_here(), "this")
     with pytest.raises(UsageError, match="has 2 topologies: choose one with -n clicks or words"):
         project.topology_file(None)
@@ -60,7 +60,7 @@ def test_one_topology_needs_no_name_and_several_do(root: Path) -> None:
 def test_a_folder_without_config_json_is_no_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a project is needed, the error says what is missing and how to get one."""
+    """Where a project is needed, the error names the missing file and its cure."""
     monkeypatch.chdir(tmp_path)
     assert project_here() is None
     with pytest.raises(UsageError, match=r"-e prod needs a project.*quickstart NAME"):
@@ -77,20 +77,20 @@ def test_a_file_finds_its_project_above_it(root: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("text", ['{"theme": "dark"}', "[1, 2]", "{broken", "\udcff"])
 def test_a_config_json_of_another_program_is_not_ours(tmp_path: Path, text: str) -> None:
-    """Many programs keep a config.json; it may even be broken."""
+    """Many programs keep a config.json; perhaps a broken one."""
     (tmp_path / "config.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     assert project_of_file(str(tmp_path / "below" / "words.py")) is None
 
 
 def test_a_broken_config_json_of_ours_is_told(root: Path) -> None:
-    """A comma too many: file, line and column, which is that of the comma from Python 3.13 on."""
+    """A comma too many: file, line and column, the comma's from Python 3.13 on."""
     (root / "config.json").write_text('{"envs": {},}')
     with pytest.raises(UsageError, match=r"config\.json is not JSON: .*line 1 column 1[23]"):
         project_here()
 
 
 def test_another_config_file_keeps_the_current_folder_as_the_project(root: Path) -> None:
-    """`sparse run --config deploy/beta.json`: topologies are still those of this folder."""
+    """`sparse run --config deploy/beta.json`: topologies still come from this folder."""
     (root / "deploy").mkdir()
     (root / "deploy" / "beta.json").write_text(json.dumps(CONFIG))
     project = required(project_here("deploy/beta.json"), "this")

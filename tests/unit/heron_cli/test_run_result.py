@@ -1,4 +1,4 @@
-"""The last lines of a run tell the truth: what was processed, what was not, and why."""
+"""The last lines of a run tell the truth: processed and unprocessed tuples, with reasons."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def test_late_tuples_that_were_dropped_are_in_the_last_lines() -> None:
 
 
 def test_every_tuple_raises() -> None:
-    """A bolt that emits with the wrong arity: three tuples were tried, none was processed."""
+    """A bolt with emits of a wrong arity: three tuples were tried, none was processed."""
     raising = component("bolt", executed=3, failed=3, failed_for_good=3, errors=3)
     stats = replace(GOOD, components={"bad": raising})
     assert processed(stats) == 0
@@ -60,7 +60,7 @@ def test_every_tuple_raises() -> None:
 
 
 def test_a_tuple_that_was_replayed_is_no_failure() -> None:
-    """At least once: the bolt failed it, its spout emitted it again, and then it was acked."""
+    """At least once: the tuple failed at the bolt, was replayed by its spout, and then acked."""
     bolt, spout = component("bolt", executed=6, failed=1), component("spout", acked=5, failed=1)
     assert shortfall_line(replace(GOOD, components={"in": spout, "out": bolt})) == ""
 
@@ -75,7 +75,7 @@ def test_at_most_once_a_killed_process_has_a_cost() -> None:
 
 
 def test_where_all_has_to_be_exact_a_loss_is_a_failure() -> None:
-    """What is restored from a checkpoint loses nothing, so nobody expects it."""
+    """A restore from a checkpoint is lossless, so losses are unexpected."""
     lost = replace(GOOD, lost=11, state="FAILED", checkpoints=NINTH)
     assert failure_line(lost) == (
         "FAILED: 11 deliveries sent and not processed in time, so neither results nor checkpoints"
@@ -99,7 +99,7 @@ def test_a_stop_says_what_it_discards() -> None:
 
 
 def test_a_stop_in_the_middle_of_a_long_call_says_so() -> None:
-    """A tick of a minute emits at its end, which comes too late."""
+    """A tick of a minute emits at its end, too late."""
     stuck = {"count[0]": 6.0}
     stopped = replace(GOOD, state="PAUSED", drained=False, in_flight=0, stuck=stuck)
     assert shortfall_line(stopped) == (
@@ -115,7 +115,7 @@ def test_errors_outside_of_a_tuple_count() -> None:
 
 
 def test_what_a_bolt_without_outputs_emits_makes_a_run_incomplete() -> None:
-    """It was a warning in a log, with exit code 0."""
+    """Earlier a warning in a log, with exit code 0."""
     stats = replace(GOOD, components={"out": component("bolt", executed=5, undeclared=1200)})
     assert shortfall_line(stats) == (
         "INCOMPLETE: out: 1,200 tuples emitted without declared outputs, and dropped"
@@ -124,7 +124,7 @@ def test_what_a_bolt_without_outputs_emits_makes_a_run_incomplete() -> None:
 
 
 def test_an_attribute_that_cannot_be_saved_is_a_warning_until_a_restart_loses_data() -> None:
-    """It was a line in the log of a worker of Spark."""
+    """Earlier a line in the log of a worker of Spark."""
     lines = replace(component("spout"), unsaved=2, unsaved_attributes=("lines", "lock"))
     warned = replace(GOOD, components={"in": lines})
     (line,) = warning_lines(warned)
@@ -155,7 +155,7 @@ def test_a_scheduler_that_is_killed_is_named_with_its_signal() -> None:
 
 
 def test_on_a_full_disk_a_run_that_cannot_write_says_so() -> None:
-    """It was told that its scheduler had been killed, which had ended in order."""
+    """Earlier the run reported a killed scheduler after a graceful end."""
     told = without_outcome("words", 0, "/logs", "the disk of /logs is full (12 KiB free): free it")
     assert told.startswith("words failed: its scheduler could not record the end of the run")
     assert told.endswith("(the disk of /logs is full (12 KiB free): free it)")

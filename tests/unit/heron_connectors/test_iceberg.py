@@ -1,5 +1,5 @@
-"""Iceberg tables: those of others are written as they are divided and as they require, each
-checkpoint is in a table once whoever else writes, and what cannot be written costs its row."""
+"""Iceberg tables: foreign tables are written by their partitions and requirements, each checkpoint
+is in a table once beside any writers, and an unwritable value costs its row."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -227,7 +227,7 @@ REQUIRED_INSIDE: Any = [
         "the values of name=None: the table requires a value",
     ),
 ]
-"""(a column, values of which the second and the last lack what it requires, what is told)"""
+"""(a column, values with a missing requirement in the second and the last, reported text)"""
 
 
 @pytest.mark.parametrize("mode", ["EFFECTIVELY_ONCE", "ATLEAST_ONCE"])
@@ -301,7 +301,7 @@ def test_a_row_of_which_no_type_is_known_makes_no_table(settings: Any, catalog: 
 
 
 def test_a_narrower_column_of_others_takes_what_it_holds(settings: Any, catalog: Any) -> None:
-    """And refuses, row by row, what it does not."""
+    """Values beyond the column are refused row by row."""
     catalog.create_table(TABLE, Schema(NestedField(1, "id", IntegerType())))
     with running(topology(settings)) as tester:
         sell(tester, [1, 2.5, AT, "a"], [2**40, 2.5, AT, "b"], [3, None, AT, "c"])
@@ -313,7 +313,7 @@ def test_a_narrower_column_of_others_takes_what_it_holds(settings: Any, catalog:
 
 
 class Rival(IcebergSink):
-    """Others commit behind its back, between its look and its commit, so many times."""
+    """Foreign commits between the sink's read and its commit, a number of times."""
 
     commits = 0
     batch = arrow.table({"id": arrow.array([-1])})
@@ -329,7 +329,7 @@ class Rival(IcebergSink):
 
 
 class Twin(Rival):
-    """The other one is the replacement of this process, which commits the same checkpoint."""
+    """The rival is the replacement of this process, with an equal checkpoint to commit."""
 
     def rival(self, rows: Any, transaction_id: Any) -> None:
         IcebergSink._append(self, self.present(), rows, transaction_id)
@@ -363,7 +363,7 @@ def test_too_many_of_them_are_told_and_the_commit_is_tried_again(
 def test_a_checkpoint_that_the_replacement_of_a_process_has_committed_is_not_committed_again(
     settings: Any, catalog: Any
 ) -> None:
-    """pyiceberg's own attempts would: they look for conflicts alone."""
+    """pyiceberg's own attempts would commit: only conflicts are checked."""
     Rival.commits = 1
     with running(topology(settings, kind=Twin)) as tester:
         sell(tester, [1, 2.5, AT, "a"])
@@ -391,7 +391,7 @@ class Lost(IcebergSink):
 
 
 class Expired(Lost):
-    """And before the next attempt somebody has expired the snapshots."""
+    """With the snapshots expired before the next attempt."""
 
     def after(self) -> None:
         table = self._loaded_catalog().load_table(TABLE)

@@ -20,7 +20,7 @@ from heronpy_compat.testing import ComponentTester, TopologyTester
 
 DEADLINE_CALLS = 200_000
 PARTITIONS = 4
-"""What the mock gives a topic that it makes when somebody asks for it."""
+"""Partitions of an automatic topic of the mock."""
 
 
 class Cluster:
@@ -39,7 +39,6 @@ class Cluster:
         assert self.producer.flush(10) == 0
 
     def committed(self, topic: str, group: str) -> list[int]:
-        """Of each partition; -1001 for none."""
         client = confluent_kafka.Consumer({"bootstrap.servers": self.servers, "group.id": group})
         places = [confluent_kafka.TopicPartition(topic, each) for each in range(PARTITIONS)]
         found = [each.offset for each in client.committed(places, timeout=10)]
@@ -65,7 +64,7 @@ def spout_of(cluster: Cluster, topic: str, spout: Any = KafkaSpout, **keys: Any)
 
 
 def calls_until(tester: ComponentTester, condition: Callable[[], object]) -> list[Any]:
-    """What it emits while next_tuple is called until the condition holds."""
+    """Emits during calls of next_tuple until the condition holds."""
     found = []
     for _ in range(DEADLINE_CALLS):
         found += tester.next_tuple()
@@ -98,7 +97,7 @@ def test_records_come_once_and_the_lowest_open_offset_is_committed(cluster: Clus
 
 
 def test_a_partition_does_not_run_away_from_a_record_that_fails(cluster: Cluster) -> None:
-    """With 5 open records a partition is paused; its last ones come when those are acked."""
+    """With 5 open records a partition is paused; its last records come after the acks."""
     cluster.write("bounded", 80)
     with spout_of(cluster, "bounded", pending_per_partition=5, finish_at_end=True) as spout:
         emitted = calls_until(spout, lambda: len(spout.emitted) >= 20)
@@ -114,7 +113,7 @@ def test_a_partition_does_not_run_away_from_a_record_that_fails(cluster: Cluster
 
 
 def test_it_reads_on_from_a_state_that_was_left(cluster: Cluster) -> None:
-    """An engine of batches has what was emitted, whether or not it was acked and committed."""
+    """An engine of batches keeps emitted records, acked and committed or not."""
     cluster.write("state", 8)
     with spout_of(cluster, "state") as first:
         calls_until(first, lambda: len(first.emitted) == 5)
@@ -128,8 +127,6 @@ def test_it_reads_on_from_a_state_that_was_left(cluster: Cluster) -> None:
 
 
 class Keep(Bolt):
-    """Takes what comes."""
-
     def process(self, tup: Any) -> None:
         """Nothing."""
 
@@ -170,8 +167,6 @@ def test_positions_are_those_of_the_checkpoint_and_are_committed_after_it(cluste
 
 
 class Detailed(KafkaSpout):
-    """Asks for all there is."""
-
     outputs = ["key", "value", "topic", "partition", "offset", "timestamp_ms", "headers"]
 
 
@@ -231,7 +226,7 @@ def test_a_tuple_is_acked_when_it_is_delivered(cluster: Cluster) -> None:
 
 
 def written_by(run: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the sink says when a process of that run writes a record."""
+    """Log of the sink when a process of the run writes a record."""
     monkeypatch.setattr(InstanceContext, "get_incarnation", lambda self: Incarnation(run, 1))
     with sink_to(cluster, "of runs") as sink:
         sink.process(["w", 1])
@@ -260,7 +255,7 @@ def test_a_second_run_is_told_of_the_records_of_the_first_and_a_restarted_proces
 
 
 def test_what_is_not_delivered_fails(cluster: Cluster) -> None:
-    """A record larger than the producer takes, as we reckon it and as the client does."""
+    """A record larger than the producer takes, by our count and by the client's."""
     cluster.producer.list_topics("failing", timeout=10)
     with sink_to(cluster, "failing", **{"kafka.producer": {"message.max.bytes": 2000}}) as sink:
         with pytest.raises(ValueError, match=r"^count: its record has 5,000 bytes, more than the "):

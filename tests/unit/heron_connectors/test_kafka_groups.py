@@ -22,7 +22,7 @@ DONE = dict.fromkeys(range(PARTITIONS), RECORDS)
 
 
 class Trial:
-    """Members, the tuples that they have under way, and what of them is processed."""
+    """Members, their tuples under way, and the processed ones."""
 
     def __init__(self, seed: int, monkeypatch: pytest.MonkeyPatch, members: int = MEMBERS) -> None:
         self.chance = random.Random(seed)
@@ -55,7 +55,6 @@ class Trial:
         return spout
 
     def step(self) -> None:
-        """Something that may happen at any time."""
         group, chance = self.group, self.chance
         self.now += chance.choice((0.0, 0.1))
         what = chance.random()
@@ -73,7 +72,7 @@ class Trial:
         self.nothing_is_committed_that_is_not_processed()
 
     def settle_one(self, is_ack: bool) -> None:
-        """What became of one of the tuples under way is told to its spout."""
+        """The result of a tuple under way is given to its spout."""
         if not self.under_way:
             return
         spout, record_id = self.under_way.pop(self.chance.randrange(len(self.under_way)))
@@ -89,7 +88,7 @@ class Trial:
             assert {(TOPIC, partition, at) for at in range(committed)} <= self.processed
 
     def come_to_rest(self) -> None:
-        """From here on nothing goes wrong: all that is left is processed, and committed."""
+        """From here on without faults: all remaining tuples are processed and committed."""
         for _ in range(SETTLING_STEPS):
             for each in self.spouts:
                 each.next_tuple()
@@ -115,7 +114,7 @@ def test_whatever_a_group_goes_through_all_is_committed_and_nothing_too_early(
 def test_a_group_is_read_whose_coordinator_has_just_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It refuses questions at first, and the client does not repeat its own."""
+    """The coordinator refuses requests at first, and the client does not repeat its own."""
     trial = Trial(0, monkeypatch)
     trial.group.refusals = 2
     trial.come_to_rest()
@@ -143,8 +142,7 @@ def test_a_commit_that_the_client_repeats_behind_a_later_one_does_not_stay(
 def test_a_record_that_is_read_again_fails_once_for_each_of_its_own_tuples(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What its previous tuple comes to, of before its partition was away, is about that one
-    alone."""
+    """The result of a tuple from before the loss of its partition concerns only the old tuple."""
     trial = Trial(0, monkeypatch, members=1)
     (spout,) = trial.spouts
     while not trial.under_way:

@@ -47,7 +47,7 @@ NOON = datetime(2026, 1, 2, 12, 0, 0, 123456, tzinfo=UTC)
 
 
 def _file() -> descriptor_pb2.FileDescriptorProto:
-    """What protoc would make of shop.proto (proto3)."""
+    """Output of protoc for shop.proto (proto3)."""
     file = descriptor_pb2.FileDescriptorProto(name="shop.proto", package="shop", syntax="proto3")
     file.dependency.extend(
         each.DESCRIPTOR.name for each in (duration_pb2, timestamp_pb2, wrappers_pb2)
@@ -90,7 +90,7 @@ def _add(
 
 @pytest.fixture(scope="module")
 def shop() -> Iterator[ModuleType]:
-    """The module that protoc would make, where an import finds it."""
+    """The module as made by protoc, on the import path."""
     from confluent_kafka.schema_registry.common import protobuf  # its pool has Decimal and Date
 
     pool = descriptor_pool.DescriptorPool()
@@ -106,7 +106,7 @@ def shop() -> Iterator[ModuleType]:
 
 
 def through(kind: Any, value: Mapping[str, Any]) -> dict[str, Any]:
-    """What a reader has of a row that was written."""
+    """The read form of a written row."""
     data = writer_of(kind.DESCRIPTOR, kind)(value).SerializeToString()
     return reader_of(kind.DESCRIPTOR)(kind.FromString(data))
 
@@ -240,7 +240,7 @@ def test_what_is_wrong_is_told_before_any_record(
 
 
 def newest(registry: FakeRegistry, schema: str, kind: str = "PROTOBUF") -> None:
-    """The subject of the topic has this schema alone."""
+    """The subject of the topic has only this schema."""
     status, _ = registry.answer(
         "POST", ["subjects", "rows-value", "versions"], {"schema": schema, "schemaType": kind}
     )
@@ -349,8 +349,8 @@ KIND = 'syntax = "proto3"; package parts; enum Kind { NEW = 0; PAID = 1; }'
 
 
 def text_registered(registry: FakeRegistry, text: str = TEXT) -> None:
-    """The newest schema of the topic is the text of a file, and of another one that it imports, as
-    Apicurio answers with them."""
+    """The newest schema of the topic is the text of a file, and of an imported one, as in answers
+    of Apicurio."""
     for subject, schema, references in (
         ("kind", KIND, []),
         ("rows-value", text, [{"name": "parts/kind.proto", "subject": "kind", "version": 1}]),
@@ -363,7 +363,7 @@ def text_registered(registry: FakeRegistry, text: str = TEXT) -> None:
 def test_records_whose_schema_is_the_text_of_a_file_are_read(
     registry: FakeRegistry, client: Client, shop: ModuleType
 ) -> None:
-    """protoc reads the text, with Google's own types and the file that it imports."""
+    """protoc reads the text, with Google's own types and the imported file."""
     text_registered(registry)
     client.records = [record(b"\0\0\0\0\2\0" + b"\x42\1x"), record(b"\0\0\0\0\2\0", offset=1)]
     with spout(registry, {"text": "string"}, **PROTOBUF) as tester:

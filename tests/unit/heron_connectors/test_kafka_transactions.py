@@ -1,7 +1,7 @@
-"""KafkaSink in transactions: exact against a fake that keeps the client's contract, whenever it is
-killed; and the steps of a transaction against librdkafka's own mock cluster, with its protocol.
-(The mock shows records before their transaction ends and forgets offsets that belong to one, so
-what a reader sees is tested with real brokers, in tests/cluster.)"""
+"""KafkaSink in transactions: exact against a fake with the client's contract, killed at any moment;
+and the steps of a transaction against librdkafka's own mock cluster, with its protocol. (The mock
+shows records before their transaction ends and forgets offsets of a transaction, so a reader's view
+is tested with real brokers, in tests/cluster.)"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,6 @@ from tests.connectors.fake_kafka import FakeBroker, client_in_memory
 
 @pytest.fixture
 def broker() -> Iterator[FakeBroker]:
-    """Which the client in memory reaches."""
     with client_in_memory():
         yield FakeBroker.installed()
 
@@ -27,7 +26,7 @@ def broker() -> Iterator[FakeBroker]:
 def test_a_run_that_begins_without_state_is_told_of_the_records_of_another(
     broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A transaction that is aborted leaves no note."""
+    """An aborted transaction leaves no note."""
     config = {
         "kafka.bootstrap.servers": "fake:9092",
         "kafka.topic": "numbers",

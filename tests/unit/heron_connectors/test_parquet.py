@@ -1,4 +1,5 @@
-"""ParquetSink: acked means committed, ids are written once, a full disk leaves nothing half."""
+"""ParquetSink: acked means committed, ids are written once, a full disk does not leave half
+files."""
 
 import multiprocessing
 import re
@@ -51,7 +52,7 @@ def visible(folder: Path) -> list[str]:
 
 
 def without_writers(folder: Path) -> list[str]:
-    """The same without the names of their writers, which are random."""
+    """Names without their random writers."""
     return [re.sub("-[0-9a-f]{16}-0000", "", each) for each in visible(folder)]
 
 
@@ -95,7 +96,7 @@ def test_partitions_are_folders(tmp_path: Path) -> None:
 
 
 def test_a_successor_goes_on_with_the_names(tmp_path: Path) -> None:
-    """A restart neither replaces a file nor leaves what its predecessor had half written."""
+    """A restart neither replaces a file nor leaves half-written files of its predecessor."""
     for number in range(2):
         with sink_in(tmp_path) as sink:
             sink.process([number, JANUARY, 0])
@@ -110,7 +111,7 @@ def test_a_successor_goes_on_with_the_names(tmp_path: Path) -> None:
 
 
 def test_an_id_is_written_once(tmp_path: Path) -> None:
-    """Replayed while it waits, after its commit, and after a restart."""
+    """Replayed while waiting, after the commit, and after a restart."""
     with sink_in(tmp_path, id_field="id", rows_per_file=2) as sink:
         sink.process([1, JANUARY, 5])
         sink.process([1, JANUARY, 5])
@@ -182,7 +183,7 @@ def test_a_row_that_does_not_fit_fails_alone(tmp_path: Path) -> None:
 
 
 def test_types_can_be_given(tmp_path: Path) -> None:
-    """A file whose first values are None has the same types as the others."""
+    """A file with None as first values has the usual types."""
     with sink_in(tmp_path, types={"minutes": "int32"}) as sink:
         sink.process([1, JANUARY, None])
         sink.finish()
@@ -191,8 +192,8 @@ def test_types_can_be_given(tmp_path: Path) -> None:
 
 
 def test_a_batch_replaces_itself(tmp_path: Path) -> None:
-    """An engine of batches died after the files and before it had noted it: the batch comes again,
-    here with one partition less, as user code that is not deterministic may do."""
+    """An engine of batches died after the files and before its note: the batch comes again, here
+    with one partition less, as non-deterministic user code may do."""
     for days in ([JANUARY, FEBRUARY], [JANUARY]):
         with sink_in(tmp_path, partition_by="day") as sink:
             component = sink.component

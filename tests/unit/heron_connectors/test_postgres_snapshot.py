@@ -1,5 +1,5 @@
-"""Rows of a table that is written meanwhile, read in parts, and then its changes: applied one after
-the other they are the table, and nothing comes twice."""
+"""Rows of a table read in parts during writes, and then its changes: applied in order, rows and
+changes give the table, each exactly once."""
 
 import random
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ Rows = dict[int, int]
 
 
 class Server:
-    """A table, and what transactions have done to it, in the order of their commits."""
+    """A table, and the changes of transactions, in the order of commits."""
 
     def __init__(self, chance: random.Random, has_full_identity: bool) -> None:
         self._chance = chance
@@ -50,10 +50,9 @@ class Server:
         self._under_way: list[int] = []
         self._states: list[Rows] = [dict(self.rows)]
         self._seen = 0
-        """Commits that a snapshot has shown."""
 
     def step(self) -> None:
-        """A transaction begins, or one that is under way commits."""
+        """A transaction begins, or a running one commits."""
         if not self._under_way or self._chance.random() < 0.5:
             self._under_way.append(self._next_xid)
             self._next_xid += 1
@@ -82,7 +81,7 @@ class Server:
         return Update(OID, kind if has_old else "", old if has_old else None, (str(to), str(value)))
 
     def snapshot(self) -> tuple[str, Rows]:
-        """Its text, and what it shows. The newest commit may be in the log, and not be seen yet."""
+        """Text and visible rows. The newest commit may be in the log and not visible yet."""
         is_late = len(self.log) > self._seen and self._chance.random() < 0.3
         seen = self._seen = len(self.log) - is_late
         under_way = self._under_way + [xid for xid, _ in self.log[seen:]]
@@ -91,7 +90,7 @@ class Server:
 
 
 class Applied:
-    """A table that is made of what comes."""
+    """A table made of the changes."""
 
     def __init__(self) -> None:
         self.rows: Rows = {}
@@ -118,7 +117,7 @@ def numbers_up_to(keys: Any, key: Any, until: Any) -> bool:
 def read_in_parts(
     server: Server, state: SnapshotState, chance: random.Random, applied: Applied
 ) -> SnapshotState:
-    """Sessions break where chance wants it; what the last one has saved goes on."""
+    """Sessions break at random; the next session resumes the saved position."""
     (table,) = state.tables
     while not table.is_over:
         text, rows = server.snapshot()

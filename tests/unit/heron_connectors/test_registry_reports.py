@@ -1,6 +1,6 @@
-"""What people have reported of Avro, Protobuf and schema registries elsewhere, reduced to what is
-done and what is right, and tried here. The reference is of the report; the words are ours. Records
-are made and read by the same functions on each engine (tests/connectors compares the engines)."""
+"""Public reports about Avro, Protobuf and schema registries, each reduced to its steps and the
+right result, and tried here. References name the report. Records are made and read by shared
+functions on each engine (tests/connectors compares the engines)."""
 
 import sys
 from collections.abc import Callable
@@ -31,8 +31,6 @@ AT = datetime(2026, 11, 26, 12, 0, 0, 5000, tzinfo=UTC)
 
 
 def reported(*references: str) -> Callable[[Report], Report]:
-    """Try it under each of these names."""
-
     def add(report: Report) -> Report:
         REPORTS.extend((each, report) for each in references)
         return report
@@ -59,7 +57,7 @@ def written(registry: FakeRegistry, row: list[Any], given: dict[str, Any], **mor
 
 
 def read(registry: FakeRegistry, client: Client, *data: bytes | None, **more: Any) -> list[Any]:
-    """The values of these records, without an error."""
+    """The values of the given records, without an error."""
     client.records = [record(each, None, at) for at, each in enumerate(data)]
     with spout(registry, **more) as tester:
         tester.next_tuple(calls=len(data) + 1)
@@ -67,7 +65,7 @@ def read(registry: FakeRegistry, client: Client, *data: bytes | None, **more: An
 
 
 def both(registry: FakeRegistry, client: Client, row: list[Any], given: dict[str, Any]) -> Any:
-    """What a row has become on its other side."""
+    """A row after writing and reading."""
     (found,) = read(registry, client, written(registry, row, given))
     return found
 
@@ -222,7 +220,7 @@ def bytes_without_a_head_are_named_as_such(registry: FakeRegistry, client: Clien
 
 
 def message(registry: FakeRegistry, value: str) -> tuple[bytes, dict[str, Any]]:
-    """A record of a message, and the config of who reads it."""
+    """A record of a message, and its reader's config."""
     config = {
         "kafka.value.format": "protobuf", "kafka.value.message": message_of((("a", "string"),)),
     }  # fmt: skip

@@ -1,5 +1,5 @@
-"""What goes into a sink comes out of it, or its tuple is told, counted, and not acked: values that
-tables, folders and JSON cannot hold, and types that are declared."""
+"""A sink stores each value, or its tuple is reported, counted and not acked: values beyond tables,
+folders and JSON, and declared types."""
 
 import json
 import math
@@ -58,8 +58,7 @@ def topology(kind: Any, mode: str, config: Mapping[str, Any], spout: Any = Rows)
 def write(
     kind: type, mode: str, config: Mapping[str, Any], rows: list[Any], spout: Any = Rows
 ) -> tuple[list[Any], list[str], int]:
-    """Write rows, to the end of the run; (ids of those that were acked, errors, failed for good or
-    to come again)."""
+    """Write rows, to the end of the run; (acked ids, errors, failed for good or to be replayed)."""
     with TopologyTester(topology(kind, mode, config, spout)) as tester:
         for row in rows:
             tester.feed("rows", row, tup_id=row[0], replays=0)
@@ -235,7 +234,7 @@ def test_an_untyped_row_that_does_not_fit_the_others_is_told_counted_and_not_ack
     assert failed == 2
     assert any("value='x' is not int64" in each for each in errors)
     assert ids_in(kind, tmp_path) == [0, 2]
-    # Where nothing is tracked, ATMOST_ONCE, an ack says that it was emitted.
+    # Without tracking, ATMOST_ONCE, an ack only means an emit.
     assert acked == {"EFFECTIVELY_ONCE": [], "ATLEAST_ONCE": [0, 2]}.get(mode, [0, 1, 2, 3])
 
 

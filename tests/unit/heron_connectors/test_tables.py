@@ -1,4 +1,5 @@
-"""TableSpout: every row of every file once, again if it failed, from where it was if it moved."""
+"""TableSpout: every row of every file once, failed rows again, resumed from the position after a
+move."""
 
 import os
 import sys
@@ -45,7 +46,7 @@ def alone(source: TableSource, **config: Any) -> ComponentTester:
 
 
 def drained(spout: ComponentTester) -> list[list[Any]]:
-    """What it emits until it has finished."""
+    """Output until the finish."""
     found = []
     while not spout.finished:
         found += [each.values for each in spout.next_tuple()]
@@ -163,7 +164,7 @@ def test_a_name_that_says_no_format_needs_to_be_told(tmp_path: Path) -> None:
 
 
 def test_folders_that_name_columns(tmp_path: Path) -> None:
-    """What ParquetSink or Spark wrote partitioned is read as one table."""
+    """A partitioned table of ParquetSink or Spark is read as one table."""
     for day in ("2013-01-01", "2013-01-02"):
         (tmp_path / f"day={day}").mkdir()
         parquet.write_table(table(0, 1), tmp_path / f"day={day}" / "part.parquet")
@@ -195,7 +196,6 @@ def test_following_reads_files_that_appear(folder: Path) -> None:
 
 
 def test_it_goes_on_where_its_state_was_saved(folder: Path) -> None:
-    """An engine that keeps attributes between batches starts it in another process."""
     source = TableSpout.of(folder, columns=["number"])
     with alone(source) as first:
         first.next_tuple(calls=6)
@@ -206,13 +206,13 @@ def test_it_goes_on_where_its_state_was_saved(folder: Path) -> None:
 
 
 class Flights(TableSpout):
-    """As users write it without `of`."""
+    """Declared without `of`."""
 
     outputs = ["text"]
 
 
 class Sink(Bolt):
-    """Reads it."""
+    """A reader."""
 
     def process(self, tup: Any) -> None:
         """Nothing."""
@@ -261,7 +261,7 @@ def test_missing_packages_are_named(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_delta_reads_the_files_that_count(tmp_path: Path) -> None:
-    """The second write replaces the first one, whose file is still there."""
+    """The second write replaces the first, whose file still exists."""
     import deltalake
 
     path = str(tmp_path / "delta")

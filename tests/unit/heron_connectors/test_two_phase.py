@@ -1,4 +1,5 @@
-"""Sinks in two phases: each of ours is exact whenever it is killed, and a wrong one is caught."""
+"""Sinks in two phases: each shipped sink is exact through kills at any moment, and a wrong one is
+caught."""
 
 import errno
 import os
@@ -32,7 +33,7 @@ from heronpy_compat.testing import (
 
 @pytest.fixture(autouse=True)
 def no_power_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here is about the disk's own memory, which takes most of the time."""
+    """Durability of the disk is out of scope here, and takes most of the time."""
     monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
@@ -73,7 +74,7 @@ def test_rows_of_parquet_files_are_exact(tmp_path: Path) -> None:
 
 
 class Database(DatabaseSink):
-    """Nothing here is about power cuts."""
+    """Durability is out of scope here."""
 
     def connect(self) -> Any:
         connection = super().connect()
@@ -107,7 +108,7 @@ def test_rows_of_a_delta_table_are_exact(tmp_path: Path) -> None:
                 read[each] = file.read(["number"])["number"].to_pylist()
         return [number for each in files for number in read[each]]
 
-    # Its versions are atomic, and a hundred of them take their time: not at each line.
+    # Versions of Delta are atomic, and a hundred versions take time: not at each line.
     check_two_phase_sink(DeltaSink, written, config={"delta.table": folder}, each_line=False)
 
 
@@ -115,8 +116,6 @@ def test_rows_of_a_delta_table_are_exact(tmp_path: Path) -> None:
 
 
 class Numbers(Spout, StatefulComponent):
-    """The position is its state."""
-
     outputs = ["number"]
 
     def init_state(self, stateful_state: Any) -> None:
@@ -148,7 +147,7 @@ def writing(sink_class: type[TwoPhaseSink], **keys: Any) -> TopologyTester:
 def test_a_run_that_begins_anew_beside_the_output_of_another_one_says_so(
     sink_class: type[TwoPhaseSink], tmp_path: Path
 ) -> None:
-    """Somebody runs it again with --fresh: what it reads again it writes again."""
+    """A second run with --fresh: rows read again are written again."""
     keys = {FileSink: "file_folder", ParquetSink: "parquet_folder", DeltaSink: "delta_table"}
     target = tmp_path / "out"
 
@@ -270,7 +269,7 @@ def test_wrong_settings_are_named(
 
 
 def test_lines_are_texts_or_objects(tmp_path: Path) -> None:
-    """In a mode without checkpoints: tuples are acked when their file is there; one that is no
+    """In a mode without checkpoints: tuples are acked once their file exists; a tuple without a
     line fails alone."""
     config = {"file.folder": str(tmp_path), "file.lines.per.file": 2}
     with ComponentTester(FileSink, inputs={"rows": ["text"]}, config=config) as sink:
@@ -315,8 +314,8 @@ def test_a_batch_of_lines_replaces_itself(tmp_path: Path) -> None:
 # --- sinks that are wrong: an engineer's first tries ----------------------------------------------
 
 target: dict[str, list[int]] = {}
-"""What a sink of these tests has written, by what it is called: a file, or the number of a commit.
-It outlives every crash."""
+"""Content written by a sink of these tests, by name: a file, or the number of a commit. The store
+outlives every crash."""
 
 
 def written_to_target() -> list[int]:
@@ -324,7 +323,7 @@ def written_to_target() -> list[int]:
 
 
 class Right(WriteAheadSink):
-    """Writes under the name of the transaction, so that a commit that is repeated is the same."""
+    """Writes under the name of the transaction, so that a repeated commit is equal."""
 
     def row_of(self, tup: Any) -> Any:
         return tup.values[0]
@@ -399,7 +398,7 @@ class NeverBegins(Right):
 
 
 def test_a_sink_that_lets_no_checkpoint_be_complete_has_not_passed() -> None:
-    """Nothing is seen, and nothing was to be seen: nothing was tried."""
+    """Without output and without expected output: the test was void."""
     target.clear()
     with pytest.raises(TesterError, match="NeverBegins let no checkpoint be complete where it is"):
         check_two_phase_sink(NeverBegins, written_to_target)

@@ -1,4 +1,4 @@
-"""The data plane's headers and words: what a peer of another version or a broken one sends."""
+"""The data plane's headers and words: messages of a peer of another version or of a broken one."""
 
 import struct
 from array import array
@@ -23,7 +23,7 @@ from heron_core.wire.frames import (
 
 
 def test_header_comes_back() -> None:
-    # Every field at its largest: nothing is cut or mixed up between two machines.
+    # Every field at its largest: fields are neither cut nor mixed up between two machines.
     made = header(FrameKind.FANOUT, 2**32 - 1, TASK_ID_MAX, 2**32 - 2, 2**32 - 3, 65535, Flag.MIXED)
     found = parse_header(made)
     assert found == Header(
@@ -39,7 +39,7 @@ def test_header_comes_back() -> None:
 
 
 def test_a_report_changes_nothing_else() -> None:
-    # An instance tells on any message how many it has processed; the batch stays what it was.
+    # An instance tells on any message its count of processed tuples; the batch stays unchanged.
     made = header(FrameKind.ACK, 3, 5, 7, 9, 2, Flag.TRACKED)
     assert parse_header(with_consumed(made, 65535)) == parse_header(made)._replace(consumed=65535)
 
@@ -68,7 +68,7 @@ def test_values_that_do_not_fit_are_refused() -> None:
     ],
 )
 def test_strangers_are_named(data: bytes, told: str) -> None:
-    # Somebody points a browser at the port, or runs two releases at once.
+    # A browser at the port, or runs two releases at once.
     with pytest.raises(ProtocolError, match=told):
         parse_header(data)
 

@@ -107,7 +107,7 @@ def test_hash_is_the_same_in_a_process_with_another_hash_seed() -> None:
     ids=repr,
 )
 def test_equal_values_hash_alike(equal: tuple[Any, ...]) -> None:
-    # One spout emits 1, another 1.0: their counts belong to the same key.
+    # The values 1 and 1.0 of two spouts are equal keys: their counts belong together.
     assert all(each == equal[0] for each in equal)
     assert len({stable_hash([each]) for each in equal}) == 1
     assert len({stable_hash(["k", each]) for each in equal}) == 1
@@ -138,7 +138,7 @@ def test_what_has_no_canonical_form_is_refused_by_its_type() -> None:
 
 @pytest.mark.parametrize("slots", [1, 2, 3, 7, 64])
 def test_slots_are_equal_ranges(slots: int) -> None:
-    # A task that is split later hands over one range, so the ranges have to be in order.
+    # A task split later hands over one range, so the ranges have to be in order.
     assert slot(0, slots) == 0
     assert slot(2**32 - 1, slots) == slots - 1
     edges = [slot(hashed, slots) for hashed in range(0, 2**32, 2**22)]
@@ -166,7 +166,7 @@ def test_a_number_that_is_a_float_hashes_as_that_float(number: Any) -> None:
 
 
 def test_a_value_that_goes_too_deep_is_refused_in_one_line() -> None:
-    # Somebody groups by parsed JSON, and one day it is nested a thousand deep.
+    # A grouping by parsed JSON, one day nested a thousand deep.
     value: list[object] = []
     for _ in range(100_000):
         value = [value]

@@ -10,7 +10,7 @@ from tests.unit.local_cluster import LocalCluster, submitted
 
 
 class Plain:
-    """A class that knows nothing of us."""
+    """A class unaware of the engine."""
 
     is_idle = True
 
@@ -36,7 +36,7 @@ class Counting(Spout):
 
 
 class Early(Spout):
-    """Has nothing to emit, and says so in its constructor."""
+    """Has nothing to emit, as declared in its constructor."""
 
     outputs = ["number"]
 
@@ -49,7 +49,7 @@ class Early(Spout):
 
 
 class Twice(Bolt):
-    """Emits what it gets twice, by an emit of its own."""
+    """Emits its input twice, by an overridden emit."""
 
     outputs = ["number"]
 
@@ -62,16 +62,12 @@ class Twice(Bolt):
 
 
 class Hooked(Twice):
-    """The same with a task hook."""
-
     def initialize(self, config: Any, context: Any) -> None:
         self.hook = Recording()
         context.add_task_hook(self.hook)
 
 
 class Recording(ITaskHook):
-    """Keeps what was emitted."""
-
     def __init__(self) -> None:
         self.emitted: list[Any] = []
 
@@ -94,7 +90,7 @@ def test_the_engine_calls_the_users_own_methods(bolt_delegate: Any) -> None:
 
 
 def test_what_a_plain_class_lacks_does_nothing() -> None:
-    """Nor does an attribute that is no method, though it has a hook's name."""
+    """An attribute with a hook's name that is not a method is ignored as well."""
     bolt, spout = HeronpyBolt(Plain(), False), HeronpySpout(Plain(), False)
     bolt.initialize({}, None)
     bolt.process_tick("tick")
@@ -120,6 +116,6 @@ def test_an_emit_of_the_users_stays_in_front_of_ours() -> None:
 
 
 def test_task_hooks_see_what_leaves_the_component() -> None:
-    """As in Heron, where they are called by what super().emit leads to."""
+    """As in Heron, where hooks are called from super().emit."""
     made = run(Counting, Hooked)
     assert made.component("bolt").hook.emitted == [[1], [1], [2], [2]]

@@ -1,4 +1,4 @@
-"""Bolts that raise where checkpoints are taken, and what their neighbours make of it."""
+"""Bolts that raise in topologies with checkpoints, and the view of their neighbours."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ REFUSED = "ConnectionRefusedError: it is away"
 
 
 class World:
-    """What is outside of the process, and lives on when an object is recreated."""
+    """State outside of the process, living on when an object is recreated."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -36,7 +36,7 @@ class World:
 
 
 class Remembering(StatefulComponent):
-    """Counts in its state and in an attribute, emits, and raises after all of it."""
+    """Counts in its state and in an attribute, emits, and raises afterwards."""
 
     world: ClassVar[World]
     emit: Any
@@ -52,7 +52,6 @@ class Remembering(StatefulComponent):
         self.state.put("seen", self.seen)
 
     def count(self, value: Any) -> None:
-        """What a bolt does with one value."""
         self.seen.append(value)
         self.state.put(value, (self.state.get(value) or 0) + 1)
         self.emit([value, "y"])
@@ -60,7 +59,7 @@ class Remembering(StatefulComponent):
 
 
 class Asking(Remembering, Bolt):
-    """The same of tuples, ticks, watermarks and the end."""
+    """A coroutine for tuples, ticks, watermarks and the end."""
 
     def process(self, tup: Any) -> None:
         self.count(tup.values[0])
@@ -82,8 +81,8 @@ class Asking(Remembering, Bolt):
 
 
 class Cluster(Process):
-    """The instance, and what its neighbours make of what it says: they are restored when it
-    asks."""
+    """The instance, and the effects of its messages on its neighbours: both are restored on
+    request."""
 
     def __init__(
         self, kind: Any, letters: bool = False, declares: bool = True, **config: Any
@@ -105,17 +104,17 @@ class Cluster(Process):
         return found
 
     def tuples(self, *values: Any) -> None:
-        """They come, and come again after each restore."""
+        """Tuples come, and come again after each restore."""
         while not self.run([values_batch(values, self.epoch)]):
             pass
 
     def one_by_one(self, *values: Any) -> None:
-        """The same in messages of their own."""
+        """In separate messages."""
         while not self.run([values_batch([each], self.epoch) for each in values]):
             pass
 
     def run(self, frames: list[Frames]) -> bool:
-        """Messages come; whether all of them went well, so that none is to come again."""
+        """Messages come; whether all went well, without a replay."""
         for each in frames:
             self._take(self.handle(InstanceReceived(each)))
             if not self.settle():
@@ -123,7 +122,7 @@ class Cluster(Process):
         return True
 
     def settle(self) -> bool:
-        """Time passes until nothing is under way; whether all of it went well."""
+        """Time passes until quiet; whether all tuples went well."""
         for _ in range(1000):
             self._take(self.handle(Turn()))
             self._take(self.handle(InputEmpty()))
@@ -169,12 +168,12 @@ class Cluster(Process):
 
     @property
     def of_now(self) -> list[Any]:
-        """What it has emitted since the topology was restored last."""
+        """Emits since the topology's last restore."""
         return self.emitted.get(self.epoch, [])
 
     @property
     def letters_of_now(self) -> list[Any]:
-        """The same of dead letters."""
+        """Dead letters since the topology's last restore."""
         return self.letters.get(self.epoch, [])
 
     def numbers(self) -> tuple[int, int]:
@@ -195,11 +194,11 @@ class Refusing(Bolt):
 
 
 class Prepared(Asking, TwoPhaseStatefulComponent):
-    """Whose pre_save means something to others: only the topology can undo what it did."""
+    """A bolt with effects of pre_save outside: only the topology can undo its work."""
 
 
 def reported_abandoned(bolt: Cluster) -> list[int]:
-    """The checkpoints that cover tuples abandoned, as no completed one does."""
+    """The checkpoints that cover tuples abandoned, unlike completed ones."""
     return [each.checkpoint for each in abandoned(bolt) if each.is_new]
 
 

@@ -1,4 +1,4 @@
-"""An instance's core in a topology that takes checkpoints, without threads, sockets and clocks."""
+"""An instance's core in a topology with checkpoints, without threads, sockets and clocks."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -79,13 +79,12 @@ class Process:
         letters: bool = False,
         declares: bool = True,
     ) -> None:
-        """`letters`: somebody reads its stream `errors`; `declares`: it has outputs."""
+        """`letters`: its stream `errors` has readers; `declares`: with outputs."""
         self.now = 100.0
         self.sent: list[Frames] = []
         self.states = states or {}
         self.shared = SharedState()
         self.lines: list[str] = []
-        """Of its log."""
         self.admitted: Callable[[], None] | None = None
         """Ends a wait of the main thread, in place of the control thread."""
         log = logging.Logger("tested")
@@ -136,7 +135,7 @@ class Process:
         return out
 
     def hear(self, message: Any) -> list[Any]:
-        """A control message comes, and the main thread does what it asks for; what is said."""
+        """A control message comes, and the main thread acts; returns the answers."""
         self.handle(ControlReceived(message))
         return [each.message for each in self.handle(Turn()) if isinstance(each, SendControl)]
 

@@ -36,7 +36,7 @@ EPOCH = 3
 
 
 class Source(Spout):
-    """A spout whose next_tuple does what a test says."""
+    """A spout whose next_tuple acts as told by the test."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.script: Callable[[], object] = list
@@ -54,7 +54,7 @@ class Source(Spout):
 
 
 class Middle(Bolt):
-    """A bolt that keeps what it gets, and does with it what a test says."""
+    """A bolt that keeps its input and acts as told by the test."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.received: list[Any] = []
@@ -98,7 +98,7 @@ SHUFFLE = grouped(GroupingKind.SHUFFLE)
 
 @dataclass
 class Made:
-    """An instance, what it has sent, and how to feed it."""
+    """An instance, its messages, and methods to feed input."""
 
     instance: ReadyInstance
     sent: list[Frames] = field(default_factory=list)
@@ -151,7 +151,7 @@ class Batch:
 
     @property
     def parts(self) -> Frames:
-        """Body and what follows it."""
+        """Body and extras."""
         return self.frames[2:] if self.head.kind == FrameKind.FANOUT else self.frames[1:]
 
     @property
@@ -280,7 +280,7 @@ def reads(grouping: GroupingSpec, stream: str = "default") -> InputSpec:
 
 def body_of(rows: Iterable[Any]) -> bytes:
     """The body of a DATA message with rows of values, as emit makes it: the cursor of the compiled
-    hot path takes no other."""
+    hot path takes only such bodies."""
     return array_of([msgpack.packb(row) for row in rows])
 
 

@@ -31,7 +31,7 @@ from tests.unit.heron_instance.instance_support import OTHER
 
 
 def check_counts(bolt: Cluster, values: list[Any]) -> None:
-    """Each value counts once, in attribute, state, and what was emitted."""
+    """Each value counts once, in attribute, state, and emits."""
     assert bolt.component.seen == values
     assert [bolt.component.state.get(each) for each in values] == [1] * len(values)
     assert Counter(bolt.of_now) == Counter(values)  # by two ways, in no common order
@@ -119,7 +119,7 @@ def test_a_tick_that_was_abandoned_and_succeeds_after_a_restore_is_no_error() ->
 
 
 def test_the_end_of_the_run_waits_until_the_topology_is_restored() -> None:
-    # What on_finish does is discarded, too, when the state is that of before.
+    # Effects of on_finish are discarded, too, with the state from before.
     bolt = Cluster(Asking)
     bolt.world.refuses = lambda value, call: value == 3
     bolt.handle(InstanceReceived(values_batch([3], bolt.epoch)))
@@ -129,7 +129,7 @@ def test_the_end_of_the_run_waits_until_the_topology_is_restored() -> None:
 
 
 def test_a_message_that_was_tried_when_the_topology_was_restored_does_not_fill_the_window() -> None:
-    # Its stream manager counts what is not reported, and would hand over nothing more.
+    # Its stream manager counts unreported messages, and would stop handing over.
     bolt = Cluster(Asking)
     bolt.world.refuses = lambda value, call: call == 1
     bolt.tuples(1)
@@ -169,7 +169,7 @@ def test_tries_that_are_undone_drop_no_tuple_twice() -> None:
 
 
 class Acking(Asking):
-    """Acks before it asks."""
+    """Acks before the request."""
 
     ack: Any
 
@@ -180,8 +180,8 @@ class Acking(Asking):
 
 @pytest.mark.parametrize("declares", [True, False])
 def test_no_total_falls_while_a_bolt_tries_and_the_last_ones_are_exact(declares: bool) -> None:
-    # A connection that is refused after half a minute, say: reports are made meanwhile, and what
-    # reads them takes a counter that falls for that of a new process.
+    # For example a connection refused after half a minute: reports are made meanwhile, and their
+    # readers take a falling counter for a new process.
     bolt = Cluster(Acking, declares=declares, topology_tick_tuple_freq_secs=60)
     bolt.step_secs = 0.05
     bolt.world.refuses = lambda value, call: call == 1
@@ -208,7 +208,7 @@ def test_no_total_falls_while_a_bolt_tries_and_the_last_ones_are_exact(declares:
 
 
 def totals_of(report: InstanceReport) -> dict[str, int]:
-    """What it counts of tuples and ticks."""
+    """Counts of tuples and ticks."""
     names = ("executed", "acked", "failed", "failed_for_good", "ticks", "undeclared")
     return {
         **{name: getattr(report, name) for name in names},
@@ -376,7 +376,7 @@ def test_a_void_instance_takes_no_barrier_and_is_not_idle() -> None:
 
 
 class Sink(TwoPhaseSink):
-    """Its write raises before it has written."""
+    """A sink whose write raises before any effect."""
 
     world: ClassVar[World]
     written: ClassVar[list[Any]]
@@ -470,7 +470,7 @@ def test_code_that_always_raises_loses_ten_tuples_at_most_also_one_by_one() -> N
 
 
 def test_a_pause_of_the_topology_does_not_wait_for_code_that_always_raises() -> None:
-    """As in an update that brings better code: it takes no checkpoint that never completes."""
+    """As in an update with better code: the update does not take a checkpoint without an end."""
     bolt = Cluster(Asking, topology_bolt_on_exception="restart")
     bolt.world.refuses = lambda value, call: value == 7
     assert not bolt.run([values_batch([7], 1)])  # from here on it is careful

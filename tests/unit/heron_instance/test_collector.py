@@ -1,4 +1,4 @@
-"""emit, ack and fail: the fast way and the general way come to the same, and nothing is lost."""
+"""emit, ack and fail: the fast path and the general path agree, without a loss."""
 
 import threading
 from typing import Any
@@ -54,7 +54,7 @@ EXAMPLES = 20
 
 
 def pair(kind: type, shape: str, tracked: bool) -> tuple[Made, Made]:
-    """Twice the same instance; the second one emits in the general way only."""
+    """Two equal instances; the second one emits only by the general path."""
     config = {"topology.batch.bytes": 60}  # a flush now and then
     fast, general = (
         make(kind, *SHAPES[shape], outputs=TWO, tracked=tracked, config=config) for _ in range(2)
@@ -139,11 +139,8 @@ def received(
     return made, made.component.received
 
 
-# --- what may be emitted -------------------------------------------------------------------------
-
-
 def test_a_list_that_changes_after_its_emit_does_no_harm() -> None:
-    # Users build one list and change it for every tuple.
+    # Users build one list and change the list for every tuple.
     made = make(Source, reads(SHUFFLE))
     values, inner = [1, [2]], [3]
     values[1] = inner
@@ -203,7 +200,7 @@ def test_a_topology_without_pickles_fails_the_emit_that_needs_one() -> None:
 
 
 def test_at_most_once_acks_at_once_the_last_first() -> None:
-    # heronpy calls ack of each emit of one next_tuple after it, the last one first.
+    # heronpy calls ack of each emit of a next_tuple afterwards, the last emit first.
     made = make(Source, reads(SHUFFLE), tracked=False)
     made.component.script = lambda: [made.component.emit([n, n], tup_id=n) for n in (1, 2)]
     made.core.set_active(True)
@@ -260,7 +257,7 @@ def test_an_ack_closes_its_edge_and_opens_those_of_the_children() -> None:
 
 @pytest.mark.parametrize("kind", [GroupingKind.SHUFFLE, GroupingKind.ALL])
 def test_several_anchors_are_one_child_of_each(kind: GroupingKind) -> None:
-    # A join: its tuple has the roots of all inputs; the tree of each has to wait for it.
+    # A join: its tuple has the roots of all inputs; each tree has to wait for the tuple.
     made, tups = received(2, None, reads(grouped(kind)))
     made.component.emit([1, 2], anchors=tups)
     for tup in tups:

@@ -1,4 +1,4 @@
-"""Batches: what users emit as columns and take as columns, and that nobody else notices."""
+"""Batches: columns emitted and taken by user code, without an effect on further components."""
 
 import pickle
 import sys
@@ -45,7 +45,7 @@ ROOT = OTHER << 44
 
 
 class Columns(BatchBolt):
-    """Keeps its batches, and does with them what a test says."""
+    """Keeps its batches, and acts as told by the test."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.received: list[tuple[str, list[Any]]] = []
@@ -91,7 +91,7 @@ def columns_message(
 
 
 def acks(made: Made) -> dict[int, int]:
-    """root -> the xor of all that was acked of it."""
+    """root -> the xor of its acked edges."""
     made.core.flush()
     found: dict[int, int] = {}
     words = iter(made.words_of(FrameKind.ACK))
@@ -177,7 +177,7 @@ def test_a_custom_grouping_may_take_a_whole_batch() -> None:
 
 
 def test_many_tasks_get_their_rows_in_order() -> None:
-    """More than are filtered one by one."""
+    """More tasks than filtered one by one."""
     from heron_instance.emit.column_groupings import FILTERED_MAX, _split
 
     tasks = [at * 7 % (FILTERED_MAX + 3) for at in range(100)]
@@ -292,9 +292,6 @@ def test_a_batch_fails_as_a_whole_and_is_acked_when_the_user_says_so() -> None:
     held.component.ack(held.component.held)
     assert acks(held) == {ROOT + 1: 10}
     assert held.core.statistics().acked == 3
-
-
-# --- who reads what -------------------------------------------------------------------------------
 
 
 def test_a_bolt_of_tuples_reads_columns_by_rows() -> None:

@@ -1,8 +1,8 @@
-"""An instance tells a new stream manager at once who it is, however late it began to listen.
+"""An instance registers with a new stream manager at once, however late the listener started.
 
-Found when a host woke up and its stream manager was killed: a bolt at rest was taken up with its
-next report, ten seconds later, and the restore waited for it. Its first connection had been made
-before the thread watched for connections, so that the second one was taken for the first.
+Found when a host woke up and its stream manager was killed: a bolt at rest was registered with its
+next report, ten seconds later, and the restore waited. The first connection was older than the
+thread's watch for connections, so the second was taken for the first.
 """
 
 import os
@@ -62,7 +62,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def data(path: str) -> Iterator[DataChannel]:
-    """The main thread's, which does nothing with it."""
+    """The main thread's, unused there."""
     data = DataChannel(path, ConnectionName(DATA, 1, 7))
     yield data
     data.close()
@@ -71,7 +71,7 @@ def data(path: str) -> Iterator[DataChannel]:
 def thread_of(
     core: Any, path: str, data: DataChannel, control: ControlChannel | None = None
 ) -> ControlThread:
-    """The control thread of an instance with this core; it closes `control` when it finishes."""
+    """The control thread of an instance with this core; closes `control` at its end."""
     return ControlThread(core, data, control or ControlChannel(path, NAME), lambda: None, "words")
 
 

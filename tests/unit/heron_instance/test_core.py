@@ -1,4 +1,5 @@
-"""The decisions of an instance: what control messages mean, and what the main loop does next."""
+"""The decisions of an instance: the meaning of control messages, and the next step of the main
+loop."""
 
 import logging
 from collections.abc import Callable
@@ -56,7 +57,7 @@ ADDRESSES = {1: "tcp://first", 2: "tcp://second"}
 
 
 class Process:
-    """An InstanceCore and what it has sent."""
+    """An InstanceCore and its messages."""
 
     def __init__(self, kind: type, **config: Any) -> None:
         self.now = 100.0
@@ -78,7 +79,7 @@ class Process:
         assert self.shared.may_send, "production would wait here"
 
     def handle(self, event: Event) -> list[Instruction]:
-        """What is decided about an event; all invariants hold after it."""
+        """Decisions about an event; all invariants hold afterwards."""
         out = list(self.core.handle(event, self.now))
         self.core.validate()
         return out
@@ -214,7 +215,7 @@ def test_what_came_merged_is_processed_one_by_one_and_control_messages_come_betw
 
 
 def test_a_spout_reports_the_results_that_it_has_taken() -> None:
-    # Its stream manager keeps further results back until then, and merges them.
+    # Its stream manager keeps further results back until then, for a merge.
     process = running(Source)
     process.component.script = lambda: None
     results = [
@@ -300,7 +301,7 @@ def test_a_topology_that_is_paused_holds_the_spout() -> None:
 def test_pending_tuples_fail_when_a_stream_manager_is_replaced(
     addresses: dict[str, str], failed: list[int]
 ) -> None:
-    # The one that died held trees that nobody can name. One that is added held none.
+    # A dead stream manager held unknown trees, an added one did not.
     process = running(Source)
     emits: list[Callable[[], object]] = [lambda: process.component.emit([1, 2], tup_id=7)]
     process.component.script = lambda: emits.pop()() if emits else None

@@ -1,5 +1,5 @@
-"""A coroutine with state that raises after a change, where checkpoints are taken: the topology goes
-back, so nothing of the change is left, and a tuple that raises too often is not called again."""
+"""A coroutine with state that raises after a change, in a topology with checkpoints: the restore
+undoes the change, and a tuple that raises too often is not called again."""
 
 import asyncio
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Total(Bolt, StatefulComponent):
     """Adds its tuples up, asks the outside, and passes the sum on."""
 
     is_away = False
-    """The service that it asks."""
+    """The service asked."""
 
     def init_state(self, stateful_state: Any) -> None:
         self.state = stateful_state
@@ -55,7 +55,7 @@ class Running(Process):
     epoch = 1
 
     def settle(self) -> list[Any]:
-        """Some rounds of the main loop; what is told to the master."""
+        """Some rounds of the main loop; returns the messages to the master."""
         said: list[Any] = []
         for _ in range(TURNS):
             said += [each.message for each in self.handle(Turn()) if hasattr(each, "message")]
@@ -66,7 +66,7 @@ class Running(Process):
         return [each for each in self.settle() if isinstance(each, messages.RestoreWanted)]
 
     def restore(self, checkpoint: int, *values: int) -> None:
-        """Everything is restored; the source sends again what no checkpoint covers."""
+        """Everything is restored; the source replays tuples not covered by a checkpoint."""
         self.epoch += 1
         self.begin(self.epoch, checkpoint)
         open_ones.append(self.core.instance)
@@ -96,7 +96,7 @@ def closed() -> Iterator[None]:
 
 
 def running(**config: Any) -> Running:
-    """At checkpoint 1, which has a total of 1."""
+    """At checkpoint 1, with a total of 1."""
     named = {f"topology.{name.replace('_', '.')}": value for name, value in config.items()}
     process = Running(Total, config=named)
     process.begin(1)

@@ -1,4 +1,4 @@
-"""A bolt whose tuples a cursor makes does what it does with lists of them."""
+"""A bolt works equally with tuples of a cursor and with lists."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ from tests.unit.heron_instance.test_runs import RUNS, run_batch
 
 ROOTS = [0, *((OTHER << 44) + number for number in range(3))]
 ACK, FAIL, EMIT, RAISE, LATER, TWICE, FLUSH = ACTIONS = range(7)
-"""What the bolt does with a tuple; LATER acks the tuple before as well."""
+"""Actions of the bolt on a tuple; LATER acks the tuple before as well."""
 
 runs = st.lists(
     st.tuples(st.sampled_from(ROOTS), st.integers(1, 1000), st.integers(1, 4)),
@@ -39,7 +39,7 @@ messages = st.lists(st.tuples(runs, st.lists(st.sampled_from(ACTIONS), min_size=
 
 
 class Acting(Middle):
-    """Does with each tuple what it is told."""
+    """Acts on each tuple as told."""
 
     actions: list[int]
     previous: Any = None
@@ -76,7 +76,7 @@ def acting(uses_cursors: bool) -> Made:
 
 
 def outcome(made: Made, given_messages: Any) -> Any:
-    """What the bolt was given, and what left it: emits, acked and failed roots, numbers."""
+    """Input and output of the bolt: emits, acked and failed roots, numbers."""
     for its_runs, actions in given_messages:
         made.component.actions = actions
         frames = run_batch(*its_runs, flags=RUNS)
@@ -174,7 +174,7 @@ def test_another_serialiser_gets_each_value() -> None:
 
 
 def test_a_cut_message_goes_on_where_it_was_cut() -> None:
-    """Its tuples that are left are those that share what the first ones have."""
+    """Its remaining tuples share the state of the first ones."""
     for uses_cursors in (False, True):
         made = acting(uses_cursors)
         made.component.actions = [ACK] * 16

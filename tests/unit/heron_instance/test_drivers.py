@@ -58,7 +58,6 @@ def emits(made: Made, count: int) -> list[int]:
 
 
 def told(kind: FrameKind, *roots: int) -> list[bytes]:
-    """A message to the spout about its roots."""
     return [header(kind, EPOCH, 0, SOURCE, len(roots)), array("Q", roots).tobytes()]
 
 
@@ -107,7 +106,7 @@ def test_herons_way_ends_the_process_at_the_first_exception() -> None:
 
 
 def test_leftovers_of_an_older_plan_fail_at_once() -> None:
-    # The plan overtakes the data, for they are two connections.
+    # The plan overtakes the data on its own connection.
     made = bolt()
     made.core.deliver(batch(["x"], ["y"], roots=[(ROOT, 7), None], epoch=EPOCH - 1))
     made.core.flush()
@@ -117,7 +116,7 @@ def test_leftovers_of_an_older_plan_fail_at_once() -> None:
 
 
 def test_values_that_cannot_be_unpacked_fail_and_the_process_lives() -> None:
-    # A class that the emitter has and this process has not.
+    # A class of the emitter, missing in this process.
     made = bolt()
     missing = b"\x80\x04cno_such_module\nNoSuchClass\n."
     rows = [msgpack.ExtType(4, missing)], [msgpack.ExtType(TUPLE, b"\x90")]
@@ -233,12 +232,12 @@ def test_ticks_stay_in_step_after_a_slow_one() -> None:
     made.component.process_tick = lambda tup: None
     made.core.tick(made.now)
     assert made.core.next_tick == started + 60
-    # Those due at 20 and at 40 ran later; in place of the one due at 50 stands that of 40.
+    # Ticks due at 20 and at 40 ran later; the tick of 40 replaces the tick of 50.
     assert (made.core.metrics.ticks, made.core.metrics.ticks_left_out) == (3, 2)
 
 
 def test_a_bolt_is_not_idle_while_it_has_a_tick() -> None:
-    """What it is about to emit would be nobody's if the topology were stopped now."""
+    """Its next emits would have no reader if the topology were stopped now."""
     made = bolt(**{"topology.tick.tuple.freq.secs": 10})
     idle: list[bool] = []
     made.component.process_tick = lambda tup: idle.append(made.core.counts()[2])
@@ -345,7 +344,7 @@ def test_a_call_of_next_tuple_takes_its_share_of_a_turn() -> None:
 
 
 class Timing(ITaskHook):
-    """Notes how long tuples took; negative for those that failed."""
+    """Notes how long tuples took; negative for failures."""
 
     def __init__(self) -> None:
         self.took: list[float] = []
@@ -399,7 +398,7 @@ def test_each_tuple_id_is_heard_of_once(first: FrameKind, again: FrameKind) -> N
 
 
 def test_of_two_pending_tuples_with_one_id_a_failed_one_counts_until_it_is_replayed() -> None:
-    """The ack of the other one was taken for that of its replay: the run ended with code 0."""
+    """The second tuple's ack was taken for the replay's: the run ended with code 0."""
     made = spout()
 
     def emit() -> int:
@@ -451,7 +450,7 @@ def test_a_spout_is_idle_when_its_last_tuple_is_settled() -> None:
 
 
 def test_a_new_spout_without_a_plan_is_not_idle() -> None:
-    # It was restarted near the end of the run and has not begun yet: it has everything left to do.
+    # A spout restarted near the end of the run has not begun yet: all its work is left.
     made = make(Source, reads(SHUFFLE))
     assert made.core.counts()[2] is False
     made.core.set_active(False)

@@ -1,5 +1,5 @@
-"""An update where no checkpoints are taken finds an instance amid a call or a message: a call that
-back-pressure holds amid its emits returns, and the rest of the message waits."""
+"""An update without checkpoints meets an instance amid a call or a message: a call held by
+back-pressure amid its emits returns, and the rest of the message waits."""
 
 import asyncio
 from array import array
@@ -22,16 +22,16 @@ from tests.unit.heron_instance.test_scaling_with_state import KEYS, Count
 from tests.unit.heron_instance.test_state_transfer import MODES, TWO, Process, mine
 
 OUTPUT = 1000
-"""Tuples that one call emits."""
+"""Tuples emitted by a call."""
 SECS = 0.05
-"""What a tuple takes, in a sink that has become slow."""
+"""Time of a tuple in a sink turned slow."""
 EDGE = 77
 AT, MANY = 12, 60
-"""The tuple in which something happens, of so many."""
+"""The tuple with the event."""
 
 
 class Fan(Bolt):
-    """Makes many tuples of one; is paused amid its first call."""
+    """Makes many tuples of each input; paused amid the first call."""
 
     paused: Any = None
 
@@ -48,7 +48,7 @@ class Fan(Bolt):
 
 
 class SlowCount(Count):
-    """Takes its time, and has something happen in one of its calls."""
+    """Slow, with an event in a call."""
 
     process_of: Any = None
     heard: Any = None
@@ -133,7 +133,7 @@ def test_what_is_on_its_way_to_keys_that_move_fails_and_is_counted(
     assert numbers.failed_for_good == (0 if tracked else MANY - before)
     failed = [each for each in sink.sent if parse_header(each[0]).kind == FrameKind.FAIL]
     assert bool(failed) == tracked
-    # What comes by the new plan is processed; of a process that comes later the same holds.
+    # Tuples of the new plan are processed, also in a process started later.
     sink.handle(InstanceReceived(batch([min(mine(0)), "x"], epoch=2)))
     assert sink.core.driver.statistics().executed == MANY + 1
     later = Process(Count, tmp_path, mode, plan=TWO)
@@ -146,7 +146,7 @@ def test_what_is_on_its_way_to_keys_that_move_fails_and_is_counted(
 
 
 def run_of(size: int) -> Frames:
-    """A message whose tuples are one run: they share a root and an edge."""
+    """A message whose tuples are one run: all with a root and an edge."""
     _, body = batch(*([each, "x"] for each in range(size)))
     head = header(FrameKind.DATA, 1, OTHER, SOURCE, size, 0, Flag.TRACKED | Flag.RUNS)
     ids = array("Q", [5 << 44 | 1, EDGE]).tobytes()

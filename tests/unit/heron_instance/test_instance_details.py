@@ -1,4 +1,4 @@
-"""Details of an instance that others rely on: what it counts, says, sends last, and returns."""
+"""Details of an instance with dependents: counts, reports, last messages and results."""
 
 import logging
 from types import SimpleNamespace
@@ -43,7 +43,7 @@ from tests.unit.heron_instance.test_retargeting import fewer
 
 
 def test_a_spout_at_its_pending_limit_has_done_nothing_in_its_turn() -> None:
-    """Its instance would call it again and again, and never wait for an ack."""
+    """Otherwise its instance would call again and again, and never wait for an ack."""
     made = make(Source, reads(SHUFFLE), config={keys.MAX_SPOUT_PENDING: 2})
     made.component.script = lambda: made.component.emit([1, 2], tup_id=1)
     assert made.core.turn(made.now + 1)
@@ -105,7 +105,7 @@ def test_an_ack_outside_of_a_coroutine_is_late() -> None:
 
 
 class Forgetful(Bolt):
-    """Starts a task that it does not wait for."""
+    """Starts a task without awaiting the end."""
 
     async def initialize(self, config: Any, context: Any) -> None:
         self.refused: list[str] = []
@@ -205,8 +205,6 @@ def test_a_buffer_to_a_task_that_is_gone_goes_as_well() -> None:
 
 
 class Asked(Bolt):
-    """Says itself when it is done."""
-
     def process(self, tup: Any) -> None:
         pass
 
@@ -215,7 +213,7 @@ class Asked(Bolt):
 
 
 def test_a_bolt_that_says_when_it_is_idle_may_be_at_work_when_a_call_returns() -> None:
-    """What it raises cannot be undone by its own process alone."""
+    """Its exceptions cannot be undone by its own process alone."""
     assert kind_of(Process(Asked).core.instance.adapter, keys.MEMORY) is Kind.RESTORE
     assert kind_of(Process(Middle).core.instance.adapter, keys.MEMORY) is Kind.ROLL_BACK
 
@@ -244,7 +242,7 @@ def test_a_spout_that_is_opened_again_before_it_begins_has_not_finished() -> Non
 
 
 def test_a_hold_ends_once() -> None:
-    """The outbox begins again slowly behind it, and not each time that something is sent."""
+    """The outbox slow-starts after the hold, and not at each send."""
     made = make(Source, reads(SHUFFLE))
     hold = BlockedTime(lambda: made.now)
     held: list[float] = []
@@ -271,7 +269,7 @@ def test_what_initialize_emits_is_sent_once_however_often_the_object_is_made_ane
 
 
 def test_what_initialize_emits_is_not_sent_again_behind_a_restore() -> None:
-    """It went ahead of the checkpoint, which its receivers go back to as well."""
+    """The emit was before the checkpoint restored by its receivers as well."""
     bolt = Cluster(Greeting)
     bolt.tuples(1)
     bolt.checkpoint()

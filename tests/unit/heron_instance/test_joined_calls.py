@@ -1,4 +1,4 @@
-"""Small messages that come together are run together, to the same as one after the other."""
+"""Small simultaneous messages run together, with results as in turn."""
 
 from functools import reduce
 from operator import xor
@@ -23,7 +23,7 @@ UNREPORTED = 1 << 30
 
 
 def ready(actions: list[int] | None = None) -> Made:
-    """A bolt that has shown that it is quick."""
+    """A bolt known as quick."""
     made = acting(True)
     made.component.actions = [ACK] * CLOCK_EVERY
     assert made.core.deliver(message(CLOCK_EVERY)) is None
@@ -38,7 +38,6 @@ def message(tuples: int) -> Frames:
 
 
 def waiting_of(*messages: Frames) -> WaitingInput:
-    """An instance was handed these."""
     waiting = WaitingInput()
     waiting.extend(messages)
     return waiting
@@ -54,7 +53,7 @@ def together(made: Made, *messages: Frames, bytes_max: int = UNREPORTED) -> tupl
 
 
 def outcome(made: Made) -> Any:
-    """What the bolt was given, what has left it, and what is counted."""
+    """Input, output and counts of the bolt."""
     emitted = [values for _, values in made.emitted()]
     acks = [number for frames in made.sent if frames[0][2] == FrameKind.ACK
             for number in u64_array(frames[1])[::2]]  # fmt: skip
@@ -116,7 +115,7 @@ def test_a_bolt_that_turns_slow_takes_them_one_by_one() -> None:
 
 
 def acked(made: Made) -> int:
-    """All edges that were acked, exclusive-or: how many acks have them depends on the clock."""
+    """All acked edges, exclusive-or: the number of acks depends on the clock."""
     return reduce(xor, made.words_of(FrameKind.ACK)[1::2])
 
 
@@ -162,7 +161,7 @@ def test_a_message_that_is_begun_or_restored_is_not_joined() -> None:
 
 
 class Words(Bolt):
-    """Takes what it is given; a bolt of streamparse."""
+    """Takes its input; a bolt of streamparse."""
 
     received: list[Any]
 

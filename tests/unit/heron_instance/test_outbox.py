@@ -1,4 +1,4 @@
-"""What leaves an instance: order over all streams, batches when full, acks also while paused."""
+"""Output of an instance: order over all streams, batches when full, acks also while paused."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ TWO_STREAMS = [StreamSpec("default", ("a",)), StreamSpec("more", ("a",))]
 
 
 def per_task(made: Made) -> dict[int, list[int]]:
-    """task -> the numbers it gets, in order."""
+    """task -> its numbers, in order."""
     found: dict[int, list[int]] = {}
     for task, values in made.emitted():
         found.setdefault(task, []).append(values[0])
@@ -45,8 +45,8 @@ def test_order_holds_over_all_streams_and_buffers(
     steps: list[tuple[str, int | None]],
     size_bytes: int,
 ) -> None:
-    # A marker on one stream says that the tuples on the other are complete: it must not overtake
-    # them, though one travels by a fan-out and the other straight to its task.
+    # A marker on one stream completes the tuples on a second stream: overtaking is forbidden,
+    # though the marker travels by a fan-out and the tuples straight to their task.
     made = make(
         Middle,
         reads(first),

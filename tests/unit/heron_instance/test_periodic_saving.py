@@ -1,4 +1,5 @@
-"""At least once: an instance saves its own state now and then, and its next process begins with it.
+"""At least once: an instance saves its own state now and then, the initial state of its next
+process.
 
 With a real store of files; the saving thread's work is done by the test.
 """
@@ -88,7 +89,7 @@ class Windows(SlidingWindowBolt):
 
 
 class Process:
-    """An instance's core, what its control thread does, and what its saving thread does."""
+    """An instance's core with the steps of its control thread and its saving thread."""
 
     def __init__(
         self, kind: type, folder: Path, run: str = "run", *, is_first: bool = True
@@ -139,7 +140,6 @@ class Process:
         self.handle(InputEmpty())
 
     def settle(self, kind: FrameKind) -> None:
-        """All that is pending is acked, or has failed."""
         roots = list(self.core.driver.collector.pending)  # type: ignore[attr-defined]
         self.handle(InstanceReceived(encode_roots(kind, 1, 0, SOURCE, roots)))
 
@@ -246,7 +246,7 @@ def test_a_store_that_is_away_is_reported(tmp_path: Path) -> None:
 def test_a_process_that_dies_while_its_disk_is_not_mounted_does_not_begin_anew(
     tmp_path: Path,
 ) -> None:
-    """The folder is as empty as that of a first run; nothing is saved there meanwhile."""
+    """The folder is as empty as in a first run; saves there are refused meanwhile."""
     spout = Process(Numbers, tmp_path)
     spout.emit()
     spout.settle(FrameKind.ACKED)
@@ -272,7 +272,7 @@ def test_who_keeps_no_state_or_gets_its_tuples_again_saves_none(kind: type, tmp_
 
 
 class SlowSink(Bolt, StatefulComponent):
-    """Takes a second for each tuple, and is told to stop in one of them."""
+    """Takes a second for each tuple, and stopped in one."""
 
     told: Any = None
 

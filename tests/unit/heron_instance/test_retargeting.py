@@ -1,4 +1,4 @@
-"""A running instance when its topology is scaled: the closures it emits by lead elsewhere."""
+"""A running instance when its topology is scaled: its emit closures get new targets."""
 
 from collections import Counter
 
@@ -41,7 +41,7 @@ def fewer() -> PackingPlan:
 
 
 def spread(made: Made, count: int = 200) -> Counter[int]:
-    """Emit by the closure that the component has had from its start; task -> how many it got."""
+    """Emit by the closure held by the component from its start; task -> number of tuples."""
     made.sent.clear()
     for number in range(count):
         made.component.emit([f"key-{number}", number])
@@ -67,7 +67,7 @@ def test_new_tasks_get_their_share_and_removed_ones_nothing(
 
 
 def test_fields_keep_each_key_in_one_task_by_each_plan() -> None:
-    # What an emitter that was there before sends somewhere, one that is new sends there as well.
+    # An old emitter and a new one choose equal tasks.
     old = make(Source, reads(grouped(GroupingKind.FIELDS, "a")))
     spread(old)
     old.instance.repack(more())
@@ -128,7 +128,7 @@ def test_a_custom_grouping_is_prepared_for_the_new_tasks() -> None:
 
 
 def test_what_a_buffer_to_a_removed_task_holds_still_leaves() -> None:
-    # Its stream manager fails it, so that it is emitted again; kept back it would wait for ever.
+    # Its stream manager fails the tuple for a replay; a held tuple would wait for ever.
     made = make(Source, reads(grouped(GroupingKind.SHUFFLE)))
     for number in range(4):
         made.component.emit([number, number], tup_id=number)

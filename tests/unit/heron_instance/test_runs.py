@@ -1,4 +1,4 @@
-"""Neighbours of one root share an edge: it is acked when all of them are, whoever acks when."""
+"""Neighbours of one root share an edge: acked once all are acked, in any order."""
 
 from array import array
 from typing import Any
@@ -45,7 +45,7 @@ def run_batch(
 
 
 def held(*runs: tuple[int, int, int]) -> tuple[Made, list[Any]]:
-    """A bolt that holds the tuples of these runs."""
+    """A bolt with the held tuples of the runs."""
     made = make(Middle, reads(SHUFFLE))
     made.core.deliver(run_batch(*runs))
     return made, made.component.received
@@ -55,9 +55,6 @@ def acked(made: Made) -> list[int]:
     """The words of all acks so far."""
     made.core.flush()
     return made.words_of(FrameKind.ACK)
-
-
-# --- what leaves a bolt ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [GroupingKind.FIELDS, GroupingKind.GLOBAL])
@@ -125,9 +122,6 @@ def test_a_tuple_of_several_roots_is_in_no_run(joined_first: bool) -> None:
     for root, value in zip(words[::2], words[1::2], strict=True):
         rest[root] ^= value
     assert rest == {ROOT: 0, ROOT + 1: 0}
-
-
-# --- what comes to a bolt -------------------------------------------------------------------------
 
 
 def test_the_last_ack_of_a_run_tells_its_edge() -> None:
@@ -247,7 +241,7 @@ def test_what_is_emitted_beside_a_failed_row_of_a_batch_is_no_failure_of_its_own
 
 
 def test_failed_first_and_acked_then_is_failed() -> None:
-    # The acks are those of the whole batch in its order, and still the first word counts.
+    # The acks of the whole batch come in its order, and still the first word counts.
     made = make(Middle, reads(SHUFFLE))
 
     def script(tup: Any) -> None:

@@ -1,4 +1,4 @@
-"""Effectively once, an instance's part: states at barriers, restores, what of it is discarded."""
+"""Effectively once, an instance's part: states at barriers, restores, discarded parts."""
 
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from tests.unit.heron_instance.checkpointed_support import INCARNATION, ME, Proc
 from tests.unit.heron_instance.instance_support import batch, packing
 
 EMPTY = encode(Snapshot("memory", (), ()))
-"""A state without anything in it."""
+"""An empty state."""
 
 
 class Stateful(StatefulComponent):
@@ -54,7 +54,7 @@ class Numbers(Spout, Stateful):
 
 
 class Queue(Spout):
-    """Keeps no state: what fails is emitted again."""
+    """Keeps no state: failed tuples are emitted again."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.left = [1, 2, 3]
@@ -116,7 +116,7 @@ def test_a_spouts_ids_are_acked_by_a_checkpoint_and_failed_by_a_restore() -> Non
 
 
 def test_what_a_spout_keeps_of_its_ids_is_what_came_since_the_last_checkpoint() -> None:
-    """At a constant rate it is as many each time, however long the spout runs."""
+    """At a constant rate a constant number, for any duration of the spout."""
     spout = Process(Numbers)
     spout.begin(1)
 
@@ -164,7 +164,7 @@ def told_of_lost_tuples(process: Process) -> int:
 
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_spout_without_state_says_once_what_a_failure_costs(waits: bool) -> None:
-    """A process that starts with the topology is ready at once, a later one waits for a state."""
+    """A process started with the topology is ready at once, a later one waits for a state."""
     spout = Process(Queue, {7: saved_position(3)}, waits=waits)
     spout.begin(1, 7 if waits else 0)
     assert told_of_lost_tuples(spout) == 1
@@ -293,7 +293,7 @@ def test_numbers_go_on_over_a_restore(kind: type) -> None:
 
 
 class Once(Numbers):
-    """Notes its calls, and cannot begin without a state that says so."""
+    """Notes its calls, and cannot begin without such a state."""
 
     calls: ClassVar[list[str]] = []
 

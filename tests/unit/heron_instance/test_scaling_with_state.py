@@ -1,5 +1,5 @@
-"""A topology that takes checkpoints is scaled, an instance's part: which keys it begins with, and
-when it goes on as it is."""
+"""A topology with checkpoints is scaled, an instance's part: its initial keys, and cases without a
+change."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ class Plain(Count):
 
 
 class Scaled(Process):
-    """An instance's core, and a store with the states of others besides."""
+    """An instance's core, and a store with further states."""
 
     others: dict[tuple[int, int], bytes] = {}
     with_input: tuple[int, ...] = ()
@@ -58,13 +58,13 @@ class Scaled(Process):
         self.receive(batch(*([key, "x"] for key in keys)))
 
     def scaled(self, plan: PackingPlan, epoch: int, **previous: tuple[int, ...]) -> list[Any]:
-        """Go back to checkpoint 7 by another plan; what the master is told."""
+        """Go back to checkpoint 7 by another plan; returns the messages to the master."""
         restore = Restore(7, None, previous, with_input=self.with_input)
         made = PhysicalPlan("t", epoch, TopologyState.RUNNING, plan, {1: "a", 2: "b"}, restore)
         return self.hear(messages.Plan(physical_to_json(made)))
 
     def all_restored(self, plan: PackingPlan, epoch: int) -> None:
-        """All of them are restored from checkpoint 7, and may go on."""
+        """All are restored from checkpoint 7, and may go on."""
         restore = Restore(7, dict.fromkeys(plan.instances, INCARNATION))
         made = PhysicalPlan("t", epoch, TopologyState.RUNNING, plan, {1: "a", 2: "b"}, restore)
         self.hear(messages.Plan(physical_to_json(made)))
@@ -80,7 +80,7 @@ def one_more(component: str) -> PackingPlan:
 
 
 def at_checkpoint(kind: type = Count) -> Scaled:
-    """A bolt that has counted KEYS, and saved that as checkpoint 7, which is complete."""
+    """A bolt that has counted KEYS, saved as the complete checkpoint 7."""
     bolt = Scaled(kind)
     bolt.begin(1)
     bolt.counted(*KEYS)
@@ -114,7 +114,8 @@ class Numbers(Spout, StatefulComponent):
 
 
 def test_a_spout_hears_from_the_new_plan_that_its_checkpoint_is_complete() -> None:
-    """The message of that may be lost when a stream manager ends; the spout stays as it is."""
+    """The message of the completion may be lost when a stream manager ends; the spout stays
+    unchanged."""
     spout = Scaled(Numbers)
     spout.begin(1)
     spout.turn()
@@ -151,7 +152,7 @@ def test_a_component_with_more_instances_keeps_the_keys_that_are_its_own() -> No
     bolt.scaled(one_more("tested"), 2, tested=(ME,))
     mine = [key for key in KEYS if owner(key, 2) == 0]
     assert bolt.component.counts == dict.fromkeys(mine, 1)
-    # Another failure: the same once more. And back to the plan before: all are there.
+    # Another failure: once more. And back to the previous plan: all keys are present.
     bolt.scaled(one_more("tested"), 3, tested=(ME,))
     assert bolt.component.counts == dict.fromkeys(mine, 1)
     bolt.scaled(packing(), 4, tested=(ME,))
@@ -186,7 +187,7 @@ def test_a_component_with_fewer_instances_takes_the_keys_of_those_that_are_gone(
 
 
 def saved(keys: list[int]) -> bytes:
-    """The state of a bolt that has counted these."""
+    """The state of a bolt with the given counts."""
     bolt = Scaled(Count)
     bolt.begin(1)
     bolt.counted(*keys)
@@ -201,7 +202,7 @@ def test_what_no_key_divides_is_not_divided() -> None:
 
 
 class Held(Bolt):
-    """Acks its tuples later, and says by itself when it is idle."""
+    """Acks its tuples later, and declares itself when idle."""
 
     acks_later = True
 
@@ -226,7 +227,7 @@ def without(task: int) -> PackingPlan:
 
 
 def test_what_is_emitted_and_not_acked_goes_to_the_tasks_of_the_new_plan() -> None:
-    """A bolt that acks later has chosen the tasks of its emits by the plan of then."""
+    """A bolt that acks later has chosen the tasks of its emits by the old plan."""
     bolt = Scaled(Held)
     bolt.begin(1)
     bolt.counted(*KEYS)

@@ -1,5 +1,5 @@
-"""An update where no checkpoints are taken, an instance's part: what it saves, that it rests then,
-with which keys it begins, and with which its next process does. With a real store of files."""
+"""An update without checkpoints, an instance's part: its saved state, its rest afterwards, its
+initial keys, and the keys of its next process. With a real store of files."""
 
 import logging
 from functools import partial
@@ -59,7 +59,7 @@ SAID = (
 
 
 class Process:
-    """An instance's core, what its control thread does, and what its saving threads do."""
+    """An instance's core with the steps of its control thread and its saving threads."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Process:
         self.said: list[Any] = []
         self.sent: list[Any] = []
         self.meanwhile: Any = None
-        """What happens while back-pressure holds a call amid its emits."""
+        """Events while back-pressure holds a call amid its emits."""
         self.shared = SharedState()
         self.packing = plan or packing()
         config = {keys.RELIABILITY_MODE: mode, keys.CHECKPOINT_INTERVAL_SECS: 1000}
@@ -117,7 +117,7 @@ class Process:
         return found
 
     def handle(self, event: Event) -> None:
-        """One event, and what follows until there is nothing left to do first."""
+        """An event, with all its consequences."""
         for each in self.core.handle(event, self.now):
             if isinstance(each, SaveState):
                 states = self.moved if each.moves else self.newest
@@ -126,7 +126,7 @@ class Process:
                 self.said.append(each.message)
 
     def hear(self, message: Any) -> list[Any]:
-        """What it says to the master about a message."""
+        """Messages to the master about a message."""
         self.said.clear()
         self.handle(ControlReceived(message))
         for _ in range(3):
@@ -134,7 +134,7 @@ class Process:
         return list(self.said)
 
     def plan(self, epoch: int, *arguments: Any, **more: Any) -> list[Any]:
-        """What it says of a plan (`plan_of`)."""
+        """Messages about a plan (`plan_of`)."""
         return self.hear(self.plan_of(epoch, *arguments, **more))
 
     def plan_of(
@@ -146,8 +146,8 @@ class Process:
         state: str = TopologyState.PAUSED,
         rescaled: int = 0,
     ) -> messages.Plan:
-        """A plan; spouts stand still while there is an update. `rescaled`: since which epoch the
-        component has its tasks."""
+        """A plan; spouts stand still during an update. `rescaled`: epoch of the component's
+        tasks."""
         moved = MovedStates(5, saved, previous or PREVIOUS) if saved else None
         made = PhysicalPlan(
             "t", epoch, state, packing or self.packing, {1: "a", 2: "b"},
@@ -156,7 +156,7 @@ class Process:
         return messages.Plan(physical_to_json(made))
 
     def save(self) -> list[Any]:
-        """What it says when an update wants its state."""
+        """Messages when an update requests the state."""
         return self.hear(messages.SaveForUpdate(5, 1, (self.task,)))
 
     def count(self, *values: int) -> None:
@@ -168,12 +168,11 @@ TWO = one_more("tested")
 
 
 def mine(index: int) -> dict[int, int]:
-    """The counts of one of two."""
     return {key: 1 for key in KEYS if owner(key, 2) == index}
 
 
 def counted(folder: Path, mode: str = keys.ATLEAST_ONCE) -> Process:
-    """A bolt that has counted KEYS, and saved that for the update."""
+    """A bolt that has counted KEYS, saved for the update."""
     bolt = Process(Count, folder, mode)
     bolt.plan(1)
     bolt.count(*KEYS)
@@ -194,7 +193,7 @@ def test_keys_go_to_the_new_task_and_back_if_that_fails(mode: str, tmp_path: Pat
     if mode == keys.ATLEAST_ONCE:  # so do their next processes
         assert Process(Count, tmp_path, mode).counts == mine(0)
         assert Process(Count, tmp_path, mode, NEW, TWO).counts == mine(1)
-    # Another process in the middle of the update has the same.
+    # Another process in the middle of the update has equal keys.
     again = Process(Count, tmp_path, mode, NEW, TWO)
     again.plan(2, TWO, (SOURCE,))
     assert again.counts == mine(1)
@@ -205,7 +204,7 @@ def test_keys_go_to_the_new_task_and_back_if_that_fails(mode: str, tmp_path: Pat
 
 
 def test_a_process_that_stays_has_the_code_that_it_has_loaded(tmp_path: Path) -> None:
-    """The file of the new code, where its class is the same, is not on its search path."""
+    """The file of the new code, with an unchanged class, is not on the process's search path."""
     bolt = counted(tmp_path)
     elsewhere = bolt.core._submitted.with_class("tested", "later_file.Count")
     plan = replace(TWO, changed=elsewhere)
@@ -227,7 +226,7 @@ def test_fewer_take_the_keys_of_those_that_are_gone(tmp_path: Path) -> None:
 def test_a_process_that_an_update_starts_saves_no_state_of_its_own_before_its_plan(
     tmp_path: Path,
 ) -> None:
-    """The update may still be aborted: the task's state is that of the process which runs on."""
+    """The update may still be aborted: the running process keeps the task's state."""
     bolt, new = counted(tmp_path), Process(Count, tmp_path)
     new.now += 5000
     new.handle(InstanceTimer())
@@ -272,7 +271,7 @@ def test_a_bolt_that_moves_as_a_whole_begins_with_what_its_process_saved(tmp_pat
 
 
 class Both(Count):
-    """Keyed state, and what belongs to the instance besides."""
+    """Keyed state, and state of the instance besides."""
 
     def init_state(self, stateful_state: Any) -> None:
         super().init_state(stateful_state)
@@ -295,7 +294,7 @@ def test_what_no_key_divides_stays_with_its_task(tmp_path: Path) -> None:
     assert new.core.transfer.rests, "the update may be rolled back, and this process end"
     assert new.counts == mine(1)
     assert new.component.state.get("who") != who
-    # And of a task that goes it would be lost.
+    # The state of a removed task would be lost.
     for each in (bolt, new):
         each.plan(2, TWO)
         each.save()

@@ -1,4 +1,4 @@
-"""Groupings: which of the readers' tasks 2, 3 (same container), 4 and 5 gets a tuple."""
+"""Groupings: a tuple's task among the readers' tasks 2, 3 (local container), 4 and 5."""
 
 from collections import Counter
 
@@ -21,7 +21,7 @@ ALL_READERS = list(range(FIRST_READER, FIRST_READER + READERS))
 
 
 def spread(made: Made, count: int) -> Counter[int]:
-    """Emit `count` different tuples; task -> how many it got."""
+    """Emit `count` different tuples; task -> number of tuples."""
     for number in range(count):
         made.component.emit([f"key-{number}", number])
     return Counter(task for task, _ in made.emitted())
@@ -36,7 +36,7 @@ def test_shuffle_is_even_to_one_tuple(kind: GroupingKind, count: int) -> None:
 
 
 def test_emitters_do_not_all_begin_with_the_same_task() -> None:
-    # A hundred spouts that emit one tuple each would all hit the first bolt.
+    # A hundred spouts with one tuple each would all hit the first bolt.
     firsts = {next(iter(spread(make(Source, reads(grouped(GroupingKind.SHUFFLE)), seed=seed), 1)))
               for seed in range(20)}  # fmt: skip
     assert len(firsts) > 1
@@ -188,7 +188,7 @@ def test_a_direct_task_that_does_not_read_is_named(
 
 
 def test_direct_stream_keeps_its_name() -> None:
-    # Found by tests/sim, seed 29: a direct stream that is not the first one arrived as the first.
+    # Found by tests/sim, seed 29: a second direct stream arrived as the first.
     made = make(
         Middle,
         reads(GroupingSpec(GroupingKind.DIRECT), "exact"),
@@ -217,7 +217,7 @@ def test_direct_emit_beside_an_all_grouping_keeps_stream_and_order() -> None:
 @pytest.mark.parametrize("odd", [(1, 2), [1, 1 << 70], [1, "\ud800"]], ids=repr)
 def test_tuples_that_take_the_careful_way_are_shuffled_evenly(odd: list[object]) -> None:
     # Found by tests/sim, seed 9: each general emit skipped a task, so with an even number of tasks
-    # half of them never got anything from an emitter of Python tuples.
+    # half of the tasks never got tuples from an emitter of Python tuples.
     for kind in (Source, Middle):
         made = make(kind, reads(grouped(GroupingKind.SHUFFLE)))
         for _ in range(40):

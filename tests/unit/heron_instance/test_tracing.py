@@ -1,4 +1,4 @@
-"""What instances report of traced trees, and of a stream that somebody wants to see."""
+"""Reports of instances about traced trees, and about a sampled stream."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def sent(out: list[Instruction], kind: type) -> list[Any]:
 
 
 def executions(process: Process) -> list[Any]:
-    """What the next heartbeat tells of traced trees."""
+    """The next heartbeat's report about traced trees."""
     process.now += 1000.0
     reports = sent(process.handle(InstanceTimer()), messages.TraceReport)
     return [each for x in reports for each in executions_of(dated(x.report, 0.0))]
@@ -92,7 +92,7 @@ def test_a_spout_reports_the_tree_when_it_hears_of_its_end() -> None:
 
 
 def test_without_traces_an_instance_is_as_it_was() -> None:
-    """No other driver, no report, and at most once nothing even if traces are wanted."""
+    """The usual driver, without reports, and at most once even with traces configured."""
     for process in (
         running(Middle),
         running(Middle, **TRACED, **{keys.RELIABILITY_MODE: keys.ATMOST_ONCE}),
@@ -107,7 +107,7 @@ def test_without_traces_an_instance_is_as_it_was() -> None:
 
 
 def sampling(count: int, kind: type = Source, **config: Any) -> Process:
-    """A process of which somebody wants to see so many tuples of its default stream."""
+    """A process with a request for samples of its default stream."""
     process = running(kind, **config)
     process.hear(messages.SampleTuples(5, (SOURCE,), "default", count, 10))
     process.component.script = lambda: None
@@ -116,7 +116,7 @@ def sampling(count: int, kind: type = Source, **config: Any) -> Process:
 
 
 def emit(process: Process, *values: list[Any]) -> list[dict[str, Any]]:
-    """What is reported when these tuples are sent."""
+    """Reports about sent tuples."""
     left = list(values)
     process.component.script = lambda: process.component.emit(left.pop(0)) if left else None
     out = process.handle(InputEmpty())

@@ -1,6 +1,6 @@
 """States of instances in each kind of store: whole or not at all, and damage is found.
 
-One suite for the store of local files and for those that fsspec reaches.
+One suite for the store of local files and for stores of fsspec.
 """
 
 import errno
@@ -26,7 +26,7 @@ Kind = tuple[Any, str]
 
 @pytest.fixture(params=["local", "fsspec local", "memory", "objects"])
 def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kind]:
-    """Each file system, with a folder that is not there yet."""
+    """Each file system, with a missing folder."""
     if request.param == "local":
         yield LocalAccess(), f"{tmp_path}/made/later"
         return
@@ -42,7 +42,6 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kind]:
 
 @pytest.fixture
 def store(kind: Kind) -> CheckpointFiles:
-    """A store of it."""
     return CheckpointFiles(*kind)
 
 
@@ -55,7 +54,6 @@ class Folder:
         self.asked: list[str] = []
 
     def state(self, data: bytes, **files: bytes) -> FileSnapshot:
-        """A state with these files."""
         for name, content in files.items():
             (self.path / name).write_bytes(content)
         return FileSnapshot.of(data, {name: len(each) for name, each in files.items()}, self)
@@ -221,7 +219,7 @@ def test_a_store_that_cannot_be_written_says_where(tmp_path: Path) -> None:
 
 
 def test_a_bucket_that_is_none_is_not_made(tmp_path: Path) -> None:
-    """A wrong letter in the URL: what is in the bucket that was meant would be missed later."""
+    """A wrong letter in the URL: content of the right bucket would be missed later."""
     fsspec = pytest.importorskip("fsspec")
     objects = CheckpointFiles(FsspecAccess(fsspec.filesystem("file"), renames=False), str(tmp_path))
     with pytest.raises(CheckpointStoreError, match=r"task 2 cannot be saved at .*words/1/2"):
@@ -272,7 +270,7 @@ def test_what_a_url_needs_is_said_in_one_line(
 def test_a_file_system_that_talks_a_lot_is_quoted_in_one_line(
     reason: str, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pyarrow names every folder in which it has looked for Java."""
+    """Pyarrow names every folder searched for Java."""
     fsspec = pytest.importorskip("fsspec")
 
     def refuse(url: str) -> Any:

@@ -1,4 +1,5 @@
-"""Streams between topologies and queries of Spark, through a folder, whoever is killed; no JVM."""
+"""Streams between topologies and queries of Spark, through a folder, through kills of each process;
+without a JVM."""
 
 import json
 import os
@@ -29,7 +30,7 @@ WORDS = StructType([StructField("word", StringType())])
 
 @pytest.fixture(autouse=True)
 def no_power_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here is about the disk's own memory, which takes most of the time."""
+    """Durability of the disk is out of scope here, and takes most of the time."""
     monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
@@ -74,7 +75,7 @@ class Numbers(SparkSpout):
 
 
 class Collect(Bolt, StatefulComponent):
-    """All that came, in its state."""
+    """All input, in its state."""
 
     outputs: list[Any] = []
 
@@ -93,7 +94,7 @@ class Collect(Bolt, StatefulComponent):
 
 
 def feeding(folder: Path, mode: str, **more: Any) -> Any:
-    """A topology that reads what queries write."""
+    """A topology with the output of queries as input."""
     given = {"spark.folder": str(folder), **more}
 
     class Feeding(Topology):
@@ -116,7 +117,7 @@ def a_writer(folder: Path, name: str) -> Any:
 
 
 def test_rows_of_queries_come_once_whoever_is_killed(tmp_path: Path) -> None:
-    """Spark repeats a batch that was written before it was killed; instances crash."""
+    """Spark repeats a batch written before the kill; instances crash."""
     for victim in ("numbers", "collect"):
         folder = tmp_path / victim
         writers = [a_writer(folder, name) for name in ("first", "second")]

@@ -1,4 +1,4 @@
-"""Keyed states on Spark: they are saved with every batch, as everything of a component is."""
+"""Keyed states on Spark: saved with every batch, as all state of a component."""
 
 import io
 from typing import Any
@@ -75,7 +75,7 @@ class Gives(Spout):
 
 
 class DueByGiven(Alarms):
-    """Goes by what its spout gives."""
+    """Times come from the spout."""
 
     timestamp_field = None
 
@@ -84,7 +84,7 @@ class DueByGiven(Alarms):
 
 
 class GivesAndEnds(Gives):
-    """All of its input in one batch."""
+    """The whole input in a batch."""
 
     def next_tuple(self) -> None:
         super().next_tuple()
@@ -260,14 +260,14 @@ def test_timers_until_the_last_watermark_are_due_although_the_spout_ends_in_the_
     for _, _, block in outcome.blocks:
         for each in messages(block):
             bolt.deliver(each)
-    # Of those that are registered at the end of time only the first is due.
+    # Of the timers at the end of time only the first is due.
     assert seen == [("d", time_ms) for time_ms in (1004, 1005, 1006, 1007)]
     bolt.end(0, True)
     bolt.close()
 
 
 def _blocks_of_successor(plan: QueryPlan, task: int, outcome: TaskOutcome) -> list[Block]:
-    """What another process says in the next batch, in which nothing happens."""
+    """Blocks of another process in the next, empty batch."""
     successor = TaskRunner(plan, task, plan.partition_of(1), Printed(io.StringIO(), False))
     successor.restore(0, outcome.state)
     successor.begin(1)

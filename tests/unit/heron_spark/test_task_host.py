@@ -1,4 +1,4 @@
-"""A partition's host: which batch goes before, what became of the tuples of that one."""
+"""A partition's host: the previous batch, and the results of its tuples."""
 
 import io
 import threading
@@ -128,7 +128,7 @@ class PrintingEach(Topology):
 
 
 class Prints(Bolt):
-    """Says how much each batch has come to, and that it closes."""
+    """Prints the sum of each batch, and its close."""
 
     sum = 0
 
@@ -162,7 +162,7 @@ class Batches:
         self.host = TaskHost(self.folder, job, plan, self.printed)
 
     def run(self, batch: int) -> list[dict[str, Any]]:
-        """What its two tasks tell."""
+        """Reports of its two tasks."""
         self.host.run(0, 0, batch, iter(()))
         blocks = (data for _, _, data in self.folder.blocks(1, batch))
         self.host.run(1, 0, batch, blocks)
@@ -196,7 +196,7 @@ def test_batches_of_a_dataframe_that_nothing_asked_for_are_left_out(tmp_path: Pa
 def test_what_components_of_a_dataframe_print_is_in_the_log_of_the_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No driver of ours is there that would show it."""
+    """A driver of ours, to show the output, is absent."""
     batches = Batches(tmp_path, of_frame=True, topology=Printing)
     monkeypatch.setattr("sys.stdout", batches.printed)
     batches.run(0)
@@ -212,8 +212,8 @@ def test_a_state_that_is_missing_is_an_error_of_any_other_query(tmp_path: Path) 
 
 
 def test_an_attempt_that_another_one_overtakes_commits_nothing(tmp_path: Path) -> None:
-    """A task hangs; Spark's speculative copy of it does that batch, or that one and so many others
-    that its file is forgotten. Then it wakes up, and is of use for the next batch again."""
+    """A task hangs; Spark's speculative copy does the batch, or the batch and more, until the file
+    is removed. Then the task wakes up, and is used again for the next batch."""
     slow, fast = (Batches(tmp_path, of_frame=False, topology=Overtaken) for _ in range(2))
     batch = 0
     for others in (1, BATCHES_KEPT + 1):
@@ -231,8 +231,8 @@ def test_an_attempt_that_another_one_overtakes_commits_nothing(tmp_path: Path) -
 def test_each_line_is_shown_and_each_tuple_counted_once_however_often_a_batch_is_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark repeats the task of a batch that fails, here, on another host, and once more although
-    it is done: its worker died before it could say so."""
+    """Spark repeats the task of a failed batch, here, on another host, and once more although done:
+    its worker died before the report."""
     one, other = (Batches(tmp_path, of_frame=False, topology=PrintingEach) for _ in range(2))
     one.run(0)
     metrics = QueryMetrics(one.topology, one_container(one.topology))
@@ -255,7 +255,7 @@ def test_each_line_is_shown_and_each_tuple_counted_once_however_often_a_batch_is
 def test_what_a_copy_that_is_replaced_prints_as_it_closes_is_in_no_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A host has another attempt's batch to go on from, so it closes its own older copies."""
+    """A host has another attempt's batch to go on from, and closes its own older copies."""
     one, other = (Batches(tmp_path, of_frame=False, topology=Printing) for _ in range(2))
     shown = []
     for batch, batches in enumerate((one, other, one, one)):

@@ -1,4 +1,4 @@
-"""Trident in micro-batches: the same answers as in the tester, each batch once in its states."""
+"""Trident in micro-batches: the tester's answers, each batch once in its states."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -70,7 +70,7 @@ def merged(topology: TridentTopology) -> None:
 
 
 def queried(topology: TridentTopology) -> None:
-    """A state that is queried by another stream, whose batch group is another one."""
+    """A state queried by another stream, of a separate batch group."""
     counts = topology.new_stream("lines", FixedBatchSpout("line", 1, ["a a"])).each(
         "line", Split(), "word"
     )
@@ -151,7 +151,7 @@ class Database(StateFactory):
         (Transactional(NUMBERS), MemoryMapState.transactional(), EXACT),
         (Transactional(NUMBERS), MemoryMapState.opaque(), EXACT),
         (Opaque(NUMBERS), MemoryMapState.opaque(), EXACT),
-        # Its rows are in the files of the micro-batch before a state sees them.
+        # Its rows are in the files of the micro-batch before a state's update.
         (Queue(*NUMBERS, replays=True), MemoryMapState.transactional(), EXACT),
         (Transactional(NUMBERS), Database(TransactionalMap), EXACT),
         (Opaque(NUMBERS), Database(OpaqueMap), EXACT),
@@ -176,7 +176,7 @@ def test_a_batch_that_is_repeated_behind_its_update(
 
 
 def test_a_spout_whose_rows_are_not_stored_emits_again_what_it_promises(tmp_path: Path) -> None:
-    """An opaque one has other rows then, and none is lost or counted twice."""
+    """An opaque spout has changed rows then, each counted exactly once."""
     SEEN.clear()
     topology = TridentTopology()
     spout = BreaksOnce(NUMBERS)
@@ -192,7 +192,7 @@ def test_a_spout_whose_rows_are_not_stored_emits_again_what_it_promises(tmp_path
 
 
 class BreaksOnce(Opaque):
-    """Raises behind what it has emitted."""
+    """Raises after its emits."""
 
     left = 0
 
@@ -212,7 +212,7 @@ class BreaksOnce(Opaque):
 
 
 class Committer(ICommitterTridentSpout):
-    """Would commit what it has emitted."""
+    """Would commit its emits."""
 
     output_fields = ("value",)
 

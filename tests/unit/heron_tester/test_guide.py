@@ -1,4 +1,4 @@
-"""Every block of docs/GUIDE.md is a file that does what its section says."""
+"""Every block of docs/GUIDE.md is a file with the behaviour of its section."""
 
 import re
 import sys
@@ -25,7 +25,7 @@ BLOCKS = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The files of the page; no test after this one finds their modules."""
+    """The files of the page; their modules are gone for later tests."""
     for name, block in BLOCKS.items():
         (tmp_path / f"{name}.py").write_text(block)
         monkeypatch.delitem(sys.modules, name, raising=False)
@@ -36,12 +36,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 Check = Callable[[TopologyTester, Callable[[], list[str]]], Callable[[], None] | None]
 CHECKS: dict[str, Check] = {}
-"""Name of a module -> what its section promises."""
+"""Name of a module -> the promise of its section."""
 
 
 def checks(name: str) -> Callable[[Check], Check]:
-    """The function checks that block; it gets the tester, and what was printed since it last asked.
-    What it returns is called when the topology has ended."""
+    """The function checks the named block, given the tester and the output since the last request.
+    Its result is called at the topology's end."""
 
     def add(check: Check) -> Check:
         CHECKS[name] = check
@@ -51,7 +51,7 @@ def checks(name: str) -> Callable[[Check], Check]:
 
 
 def run_to_its_end(tester: TopologyTester) -> None:
-    """All that the spouts have, then on_finish."""
+    """All input of the spouts, then on_finish."""
     tester.run_spouts()
     tester.finish()
 
@@ -214,8 +214,9 @@ def test_each_block_is_checked_and_each_section_can_be_reached() -> None:
 
 
 def test_the_files_of_the_connectors_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One reads and writes a table, one copies a file, one is loaded, as there are no brokers here,
-    one as tests/extras runs it; and a sink of one's own passes its test."""
+    """The first file reads and writes a table, the next copies a file, a further one is only
+    loaded, for lack of brokers, the last runs as in tests/extras; and a user's sink passes its
+    test."""
     page = (ROOT / "docs" / "CONNECTORS.md").read_text("utf-8")
     files = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", page, re.DOTALL))
     own = {"my_sink", "test_my_sink"}

@@ -1,5 +1,5 @@
-"""Coroutines and generators that nothing can see before they are called: each call is an error with
-the line of the code that has not run. Those that can be seen run, in whatever form they come."""
+"""Coroutines and generators hidden until called: each call is an error with the line of the code
+not run. Visible ones run, in any form."""
 
 import abc
 import asyncio
@@ -63,7 +63,7 @@ class Numbers(Spout):
 
 
 def found(*bases: type, **members: Any) -> Any:
-    """A class that its module has, as the engine looks for it."""
+    """A class of its module, as found by the engine."""
     made = type("Own", bases, {"outputs": ["number"], **members})
     made.__qualname__ = made.__name__ = f"Own{len(_made)}"
     _made.append(made)
@@ -86,7 +86,7 @@ def topology(spout: Any, bolt: Any = None) -> Any:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("base", [Spout, streamparse.Spout])
 def test_a_next_tuple_behind_a_decorator_that_hides_what_it_is(base: type, form: str) -> None:
-    """It emitted nothing, for ever."""
+    """Earlier a spout without emits, for ever."""
     with TopologyTester(topology(found(base, next_tuple=hidden(FORMS[form])))) as tester:
         tester.run_spouts(2)
         error = str(tester.errors("source")[0])
@@ -198,7 +198,7 @@ STAGES = {"flat_map": "flatmap", "key_by": "process"}
 
 @pytest.mark.parametrize("operation", LAMBDAS)
 def test_a_lambda_of_a_streamlet_that_calls_a_coroutine_is_told(operation: str) -> None:
-    """A filter let everything pass; consume ran nothing. Nothing of the element goes on."""
+    """Earlier a filter let everything pass, and consume did nothing. Now the element stops."""
     builder = Builder()
     source = builder.new_source(iter(range(3)).__next__)
     source.set_name("source")

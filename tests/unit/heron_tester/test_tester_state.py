@@ -1,4 +1,4 @@
-"""Checkpoints in the tester: after any crashes the state is what it would be without them."""
+"""Checkpoints in the tester: after any crashes the state equals a run without crashes."""
 
 from collections import Counter
 from itertools import chain
@@ -24,7 +24,7 @@ from tests.unit.heron_tester.tested_topologies import WordCount
 
 
 def counts(tester: TopologyTester) -> Counter[str]:
-    """What the count bolts' states come to."""
+    """Sum of the count bolts' states."""
     found: Counter[str] = Counter()
     for bolt in tester.component("count"):
         found.update(dict(bolt.count.all_items()))
@@ -32,7 +32,7 @@ def counts(tester: TopologyTester) -> Counter[str]:
 
 
 def by_task(tester: TopologyTester) -> int:
-    """The sum of the map states, which count the same by the task of the split."""
+    """The sum of the map states, with counts by the task of the split."""
     return sum(
         sum(tasks.values())
         for bolt in tester.component("count")
@@ -86,13 +86,13 @@ def test_without_a_checkpoint_all_begins_anew() -> None:
         tester.run_spouts()
         tester.crash("count")
         assert counts(tester) == Counter()
-        # A spout that survives begins again as well: its state says where.
+        # A surviving spout restarts from its state as well.
         tester.run_spouts()
         assert counts(tester) == expected()
 
 
 def test_what_a_bolt_keeps_in_attributes_is_gone_after_a_crash() -> None:
-    """The test that a user wants to see fail when the state was forgotten."""
+    """A user's test of a forgotten state has to fail."""
     with TopologyTester(ForgetfulLines) as tester:
         tester.run_spouts(3)
         tester.checkpoint()
@@ -120,7 +120,7 @@ def test_a_tuple_that_the_test_fed_is_settled_by_a_checkpoint_or_by_a_crash() ->
 
 
 def test_a_spout_gets_no_ack_for_a_tuple_that_a_bolt_abandoned() -> None:
-    """Nor for those beside it, of which nobody knows whether it is one of them."""
+    """Neither for neighbours, perhaps the abandoned tuple."""
     with TopologyTester(RefusedLines) as tester:
         tester.run_spouts(calls=1)
         assert tester.checkpoint()
@@ -182,7 +182,7 @@ def test_state_in_rocksdb_is_restored_just_as_well(tmp_path: Path) -> None:
             tester.run_spouts(2)
             tester.crash("count")
             assert counts(tester) == at_checkpoint
-            # Whoever is killed removes nothing, and whoever goes back does.
+            # A kill does not clean up, a restore does.
             databases += len(tester.tasks("count"))
             assert len(list(tmp_path.glob("*/db-*"))) <= databases
         tester.run_spouts()

@@ -1,4 +1,4 @@
-"""Whole topologies in one process: what is fed, what comes of it, what goes wrong on the way."""
+"""Whole topologies in one process: input, results, and failures on the way."""
 
 import sys
 import time
@@ -60,11 +60,11 @@ def test_the_spout_is_not_told_of_what_it_did_not_emit():
 
 def test_a_finite_run_ends_with_last_words_in_order():
     with TopologyTester(WordCount) as tester:
-        # Three lines, then the call that says that it is finished.
+        # Three lines, then the call with the finish.
         assert tester.run_spouts() == 4
         tester.finish()
         assert sum(values[0] for values in tester.values("count", stream="totals")) == 5
-        # The sum's last words come after it has got the counters'.
+        # The sum's final output comes after the counters'.
         assert tester.component("sum")[0].finished_with == 5
 
 
@@ -72,7 +72,7 @@ def test_calls_of_spouts_are_counted():
     with TopologyTester(Slow, config={"topology.max.spout.pending": 4}) as tester:
         assert tester.run_spouts(calls=3) == 3
         assert tester.values("numbers", stream="default") == [[1], [2], [3]]
-        # The fourth fills what may be pending, as `hold` acks nothing.
+        # The fourth fills the pending limit, as `hold` acks nothing.
         assert tester.run_spouts(calls=3) == 1
 
 
@@ -93,9 +93,6 @@ def test_at_most_once_acks_at_once():
         assert tester.acked("numbers") == ["a", 1, 2]
 
 
-# --- what goes wrong -----------------------------------------------------------------------------
-
-
 def test_a_failed_tuple_is_replayed_by_its_spout():
     with TopologyTester(WordCount) as tester:
         tester.fail("count", when=lambda tup: tup.values[0] == "heron")
@@ -103,7 +100,7 @@ def test_a_failed_tuple_is_replayed_by_its_spout():
         spout = tester.component("lines")[0]
         assert spout.failed == [0]
         assert sorted(spout.acked) == [0, 1, 2]
-        # "storm heron" came twice: its "storm" was counted both times, its "heron" once.
+        # "storm heron" came twice: "storm" was counted both times, "heron" once.
         counts = [each.counts for each in tester.component("count")]
         assert sum(each["storm"] for each in counts) == 4
         assert sum(each["heron"] for each in counts) == 2
@@ -141,12 +138,12 @@ def test_an_error_may_be_raised_more_than_once():
         tester.feed("lines", ["storm heron"], tup_id=1)
         tester.run()
         assert [str(each.error) for each in tester.errors("count")] == ["no", "no"]
-        # The second failure is of the same tree.
+        # The second failure is of an equal tree.
         assert tester.failed("lines") == [1]
 
 
 def test_a_lost_delivery_times_out():
-    # Trees rotate every 30 s / 5: what is emitted at once expires with the sixth rotation.
+    # Trees rotate every 30 s / 5: immediate emits expire with the sixth rotation.
     with TopologyTester(WordCount) as tester:
         tester.drop("split", "count", when=lambda tup: tup.values[0] == "heron")
         tester.feed("lines", ["storm heron"], tup_id="a")
@@ -201,7 +198,7 @@ def test_a_crash_in_the_middle_fails_at_once_and_is_replayed():
         spout = tester.component("lines")[0]
         assert spout.failed == [0]
         assert sorted(spout.acked) == [0, 1, 2]
-        # Every line's words were counted by somebody, but who counted them first is dead.
+        # Every line's words were counted, the first time by a dead process.
         words = [each.values[0] for each in tester.received("count")]
         assert words.count("heron") == 3
 
@@ -225,7 +222,7 @@ def test_an_exception_that_ends_the_process():
         tester.run()
         assert tester.acked("lines") == [1, 2]
         assert tester.failed("lines") == [2]
-        # Its successor has counted nothing before.
+        # Its successor starts from zero.
         assert tester.values("count") == [["storm", 1], ["storm", 1]]
         raised, ended = tester.errors("count")
         assert isinstance(raised.error, ValueError)
@@ -260,7 +257,7 @@ def test_every_grouping_and_stream():
             tester.feed("numbers", [number])
         tester.run()
         assert by_task(tester, "keyed") == [each + each for each in first]
-        # The tuple that `told` holds is not acked.
+        # The tuple held by `told` is not acked.
         assert tester.acked("numbers") == []
 
 
@@ -287,7 +284,7 @@ def test_sleep_takes_no_time_and_what_became_due_happens():
             tester.feed("numbers", ["sleep"])
         tester.run()
         assert tester.now - start == 12.5
-        # The tick of 10 s came when the tuple that slept over it was done.
+        # The tick of 10 s came after the sleeping tuple was done.
         times = [each.time - start for each in tester.emitted("clock")]
         assert times == [2.5, 5.0, 7.5, 10.0, 10.0, 12.5]
     assert time.monotonic() - before < 5
@@ -365,11 +362,8 @@ def test_a_failing_test_tells_the_seed():
     assert raised.value.__notes__ == [f"tester of WordCount: order='random', seed={seed}"]
 
 
-# --- what is wrong -------------------------------------------------------------------------------
-
-
 def with_a_bug(tester):
-    """The counting bolts have a bug from now on, and a word comes to them."""
+    """The counting bolts have a bug from now on, and get a word."""
     for each in tester.component("count"):
         each.counts = None
     tester.feed("lines", ["storm"], tup_id=1)
@@ -446,9 +440,6 @@ def test_the_orders_are_two():
         TopologyTester(WordCount, order="lifo").__enter__()
 
 
-# --- what else a test may look at ----------------------------------------------------------------
-
-
 def test_metrics_are_sums_and_the_users_since_the_last_look():
     with TopologyTester(WordCount) as tester:
         for number in range(3):
@@ -494,7 +485,7 @@ def test_a_builder_is_a_topology_too():
 
 
 def test_what_nobody_reads_is_emitted_all_the_same() -> None:
-    """A spout is called until it emits nothing, on whatever stream."""
+    """A spout is called until a call without an emit on any stream."""
     with TopologyTester(Unread) as tester:
         assert tester.run_spouts() == 7
         assert tester.values("split") == [["storm"]]

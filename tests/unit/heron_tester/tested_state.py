@@ -23,7 +23,7 @@ def expected() -> Counter[str]:
 
 
 class Lines(Spout, StatefulComponent):
-    """Emits LINES, and then nothing; its state is which is next."""
+    """Emits LINES, then stops; its state is the next index."""
 
     outputs = ["line"]
 
@@ -68,7 +68,7 @@ class Count(Bolt):
 
 
 class Forgetful(Count):
-    """The same with a dict of its own, which no checkpoint knows."""
+    """A count in a private dict, unknown to checkpoints."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.counts: Counter[str] = Counter()
@@ -78,8 +78,8 @@ class Forgetful(Count):
 
 
 class Committed(Bolt, TwoPhaseStatefulComponent):
-    """Writes to a world outside in two phases: prepared with a checkpoint, there with its end. What
-    was written by a checkpoint is written again after its restore: in the same place."""
+    """Writes to a world outside in two phases: prepared with a checkpoint, visible with its end.
+    Writes of a checkpoint are repeated after its restore: in place."""
 
     world: dict[str, list[str]] = {}
     calls: list[tuple[str, str]] = []

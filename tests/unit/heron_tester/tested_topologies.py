@@ -19,7 +19,7 @@ TRACKED = {"topology.reliability.mode": "ATLEAST_ONCE"}
 
 
 class Lines(Spout):
-    """Emits three lines, those that fail once more, and is finished then."""
+    """Emits three lines, failed ones again, and then finishes."""
 
     outputs = ["line"]
 
@@ -108,7 +108,7 @@ class Numbers(Spout):
 
 
 class Keep(Bolt):
-    """Acks everything and emits it again."""
+    """Acks and emits all input."""
 
     outputs = ["value"]
 
@@ -128,7 +128,7 @@ class Hold(Bolt):
 
 
 class Chosen(ICustomGrouping):
-    """Even numbers to the first task, odd ones to all others."""
+    """Even numbers to the first task, odd ones to all further tasks."""
 
     def prepare(self, context, component, stream, target_tasks):
         self.tasks = target_tasks
@@ -138,7 +138,7 @@ class Chosen(ICustomGrouping):
 
 
 class Direct(Bolt):
-    """Emits each number to the reader that has its index."""
+    """Emits each number to the reader with its index."""
 
     outputs = [Stream(fields=["number"], name="direct", direct=True)]
 
@@ -178,7 +178,7 @@ class Slow(Topology):
 
 
 class Clock(Bolt):
-    """Emits what the time is, by three ways of asking."""
+    """Emits the time, by three ways of asking."""
 
     outputs = ["time", "monotonic", "wall"]
     clock = staticmethod(time.time)
@@ -223,7 +223,7 @@ class Endless(Spout):
 
 
 class MostlyUnread(Spout):
-    """Five times emits to a stream that nobody reads, then a line."""
+    """Five times emits to a stream without readers, then a line."""
 
     outputs = ["line", Stream(fields=["note"], name="notes")]
 

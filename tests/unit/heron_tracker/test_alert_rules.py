@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).parents[3]
 PROMTOOL = shutil.which("promtool")
 NEEDS_PROMTOOL = pytest.mark.skipif(PROMTOOL is None, reason="needs Debian's package prometheus")
 NOT_HERON = {"up"}
-"""What Prometheus itself says of a target."""
+"""Prometheus' own series of a target."""
 
 
 def served() -> dict[str, set[str]]:
@@ -71,7 +71,7 @@ def test_the_printed_rules_are_those_of_the_repository() -> None:
 
 
 def promtool(folder: Path, *words: str) -> str:
-    """Its output; AssertionError with it if it is not content."""
+    """Output of promtool; AssertionError after a complaint."""
     done = subprocess.run(
         [str(PROMTOOL), *words], cwd=folder, capture_output=True, text=True, check=False
     )
@@ -86,7 +86,6 @@ def problem(kind: str, values: str) -> dict[str, Any]:
 
 
 def expected(name: str, at: str, fires: bool, **labels: str) -> Mapping[str, Any]:
-    """That it fires or does not."""
     (rule,) = (each for each in document()["groups"][0]["rules"] if each["alert"] == name)
     both = {**labels, **rule["labels"]}
     summary = rule["annotations"]["summary"]
@@ -103,7 +102,7 @@ def of_problem(kind: str) -> dict[str, str]:
 
 
 def cases() -> list[dict[str, Any]]:
-    """A life of each kind of rule: it fires at its time and not before, and ends with its cause."""
+    """A life of each kind of rule: alert on time, not before, and gone with its cause."""
     waits = {rule.query: rule for rule in rules()}
     found = []
     for kind in ProblemKind:
@@ -136,7 +135,7 @@ def cases() -> list[dict[str, Any]]:
 
 
 def counted_cases() -> list[dict[str, Any]]:
-    """Counts that begin with their first value, and counts that a rescale does not move."""
+    """Counts that begin with their first value, and counts untouched by a rescale."""
     words = {"topology": "words", "component": "count"}
     letters = 'heron_component_dead_letters_total{topology="words",component="count"}'
     first = {"series": letters, "values": "_ _ _ 1x40"}

@@ -1,4 +1,4 @@
-"""Heron's tracker: what its explorer, its UI and scripts read, field by field."""
+"""Heron's tracker: fields read by its explorer, its UI and scripts, one by one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +35,6 @@ STATS = stats(
 
 
 def found(name: str) -> TopologySnapshot:
-    """The topology of these tests."""
     return snapshot(STATS)
 
 
@@ -90,7 +89,7 @@ FIELDS: dict[str, set[str]] = {
 
 @pytest.mark.parametrize("route", FIELDS)
 def test_parts_of_a_topology(asked: Asked, route: str) -> None:
-    """The same under both paths; cluster, role and environ may be given and have to fit."""
+    """Equal under both paths; cluster, role and environ may be given and have to fit."""
     query = f"{route}?topology=words"
     answer = asked.get(f"/topologies/{query}&cluster=local&role=ada&environ=default")
     assert set(answer.json) == ENVELOPE
@@ -222,7 +221,7 @@ QUERIES_OF_HERONS_UI = {
     "gc": "RATE(TS({0},{1},__jvm-gc-collection-time-ms))",
     "backpressure": "DEFAULT(0,TS(__stmgr__,*,__time_spent_back_pressure_by_compid/{1}))",
 }
-"""As its client writes them, for a component and an instance."""
+"""In the client's form, for a component and an instance."""
 
 
 @pytest.mark.parametrize("name", QUERIES_OF_HERONS_UI)
@@ -279,7 +278,7 @@ def test_a_bolts_metrics_by_herons_names(asked: Asked) -> None:
 
 
 def test_each_answer_says_how_long_it_took(asked: Asked) -> None:
-    """heron-explorer reads it."""
+    """Read by heron-explorer."""
     for path in ("/topologies", "/topologies/states", "/nowhere"):
         assert 0 <= float(asked.get(path).headers["x-process-time"]) < 60
 
@@ -299,7 +298,7 @@ def test_exceptions_and_their_summary(asked: Asked) -> None:
 
 
 def test_the_process_of_an_instance(asked: Asked) -> None:
-    """Its stack is taken where it runs."""
+    """The stack is taken on its host."""
     for name in ("count[0]", "container_2_count_4"):
         assert asked.get(f"/pid?topology=words&instance={name}").result["stdout"] == "104"
     elsewhere = asked.get("/jstack?topology=words&instance=count[0]")
@@ -324,7 +323,7 @@ def test_arguments_that_make_no_sense(asked: Asked) -> None:
 
 
 def test_logs_are_read_in_pieces_and_nothing_else_is(tmp_path: Path) -> None:
-    """Links that lead out, `..`, absolute paths: all the same 404."""
+    """Links to the outside, `..`, absolute paths: each a 404."""
     logs = tmp_path / "topologies" / "words" / "logs"
     logs.mkdir(parents=True)
     (logs / "count-4.log").write_text("one\ntwo\nthree\n")
@@ -357,7 +356,7 @@ def test_logs_are_read_in_pieces_and_nothing_else_is(tmp_path: Path) -> None:
 
 
 def test_logs_that_are_on_another_machine() -> None:
-    """The state store names a folder that is none of ours: anybody may have written it."""
+    """The state store names a foreign folder, perhaps of any user."""
     asked = Asked(lambda name: snapshot(STATS))
     answer = asked.get("/containerfiledata?topology=words&container=2&path=count-4.log")
     assert answer.status == 503
@@ -366,7 +365,7 @@ def test_logs_that_are_on_another_machine() -> None:
 
 
 def test_a_master_that_hangs_holds_up_no_request() -> None:
-    """Plans are answered without it; numbers are refused with the reason."""
+    """Plans are answered without the master; numbers are refused with the reason."""
     import threading
 
     let_go = threading.Event()

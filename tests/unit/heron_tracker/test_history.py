@@ -36,7 +36,7 @@ def rows(emitted: int, capacity: float = 0.5, pid: int = 1) -> Sequence[Instance
 
 
 def test_what_was_added_in_ten_seconds() -> None:
-    """However often the instance reports; its count before we looked has no time."""
+    """For any rate of reports; counts before the first poll have no time."""
     recorder = Recorder()
     found = []
     for secs in range(0, 40, 2):
@@ -48,7 +48,7 @@ def test_what_was_added_in_ten_seconds() -> None:
 
 @dataclass
 class Looked:
-    """A service whose history grows, and which notes since when it was asked for."""
+    """A service with a growing history and a note of each request's start."""
 
     now: float
     history: list[Point]
@@ -59,14 +59,14 @@ class Looked:
         return self.now
 
     def points(self, found: object, component: str, start: int, end: int) -> list[Point]:
-        """As the store has them: with the points of five minutes, and some that begin earlier."""
+        """As in the store: with the points of five minutes, and some earlier ones."""
         self.starts.append(start)
         coarse = Point(component, START, COARSE_SECS, {})
         return [coarse, *(each for each in self.history if each.at > start - FINE_SECS)]
 
 
 def test_a_page_that_stays_open_reads_its_history_once() -> None:
-    """Then what is new. What is older than an hour goes; another run has its own history."""
+    """Then only news. Points older than an hour go; another run has its own history."""
     history = [Point("count", START + at, FINE_SECS, {4: {EMITTED: 1}}) for at in range(0, 50, 10)]
     looked = Looked(START + 50.0, history, [])
     recent = RecentPoints(looked)  # type: ignore[arg-type]
@@ -100,7 +100,7 @@ def test_an_instance_that_was_added_later_counts_as_a_whole() -> None:
 
 
 def test_points_are_put_together() -> None:
-    """Counts add up, levels are averaged, whoever was silent for a while is not counted as zero."""
+    """Counts add up, levels are averaged, silence is not counted as zero."""
     points = [
         Point("count", START, 10, {4: {EMITTED: 10.0, CAPACITY: 0.2}}),
         Point("count", START + 10, 10, {4: {EMITTED: 20.0, CAPACITY: 0.4}, 5: {CAPACITY: 0.9}}),
@@ -115,7 +115,7 @@ def test_points_are_put_together() -> None:
 
 
 def test_timelines_have_a_value_a_minute() -> None:
-    """Points of five minutes are spread; where there are finer ones too, those count."""
+    """Points of five minutes are spread; where finer ones exist too, only the finer ones count."""
     coarse = Point("count", START, COARSE_SECS, {4: {EMITTED: 500.0, CAPACITY: 0.5}})
     fine = [
         Point("count", START + 60 + x, FINE_SECS, {4: {EMITTED: 7.0, CAPACITY: x / 100}})

@@ -36,13 +36,13 @@ KILL = "/api/v1/topology/words/kill/0"
 
 
 def bearer(token: str) -> dict[str, str]:
-    """The header of who sends a token."""
+    """The header with a token."""
     return {"authorization": f"Bearer {token}"}
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """One that we have signed ourselves for 127.0.0.1, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     return self_signed(tmp_path_factory.mktemp("tls"))
 
 
@@ -66,7 +66,7 @@ def test_a_host_that_others_reach_needs_tls_and_a_login(certificate: tuple[Path,
 
 
 def test_over_tls_with_a_self_made_certificate(certificate: tuple[Path, Path]) -> None:
-    """A client that knows the certificate gets answers, one that speaks plain HTTP gets none."""
+    """A client with the certificate gets answers, a client with plain HTTP does not."""
     pem, key = map(str, certificate)
     options = TrackerOptions(token=OPERATOR, certificate=pem, key=key, port=0, first_poll_secs=60.0)
     asked = Asked(options=options)
@@ -94,13 +94,13 @@ def test_a_reader_changes_nothing() -> None:
     asked = Asked(options=options)
     for token, reads, acts in ((OPERATOR, 200, 404), (READER, 200, 403), ("wrong", 401, 401)):
         assert asked.get("/topologies", **bearer(token)).status == reads
-        # Of a topology that is not there: who may act gets as far as that.
+        # For a missing topology: an allowed user gets a 404.
         assert asked.post("/api/v1/topology/nobody/kill/0", **bearer(token)).status == acts
     asked.close()
 
 
 def test_a_page_of_a_reader_has_its_websocket() -> None:
-    """What it carries is checked by itself; nobody else's page may open one."""
+    """Its messages are checked separately; foreign pages must not open a websocket."""
     options = TrackerOptions(token=OPERATOR, read_token=READER)
 
     caller = caller_of_token(READER, options)
@@ -114,7 +114,7 @@ def test_a_page_of_a_reader_has_its_websocket() -> None:
 
 
 def test_a_browser_logs_in_with_a_form() -> None:
-    """The cookie is for this site alone and no script sees it."""
+    """The cookie is for this site alone, hidden from scripts."""
     asked = Asked(options=TrackerOptions(token=OPERATOR, first_poll_secs=60.0))
     refused = asked.get("/topologies", accept="text/html")
     assert (refused.status, refused.headers["location"]) == (303, "/login")
@@ -137,7 +137,7 @@ def test_a_browser_logs_in_with_a_form() -> None:
 
 @pytest.fixture
 def issuer() -> Iterator[Issuer]:
-    """A small one."""
+    """A small issuer."""
     made = Issuer()
     yield made
     made.close()
@@ -148,7 +148,7 @@ def role(caller: Caller | None) -> Role | None:
 
 
 def test_tokens_of_an_issuer(issuer: Issuer) -> None:
-    """What it signed for us is taken; what is changed, over or for others is not."""
+    """Tokens signed for the service are taken; changed, expired or foreign ones are not."""
     options = OpenIdOptions(issuer=issuer.url, audience="heronpy", operator=("groups", "ops"))
     now = [0.0]
     found = OpenIdIssuer(options, lambda: now[0])

@@ -21,18 +21,18 @@ READER, OPERATOR = Caller(Role.READER, "ada"), Caller(Role.OPERATOR, "ada")
 
 
 class IssuerWithLogin(Issuer):
-    """One that lets everybody in, and checks what the service sends."""
+    """An issuer that admits every user, and checks the service's requests."""
 
     def __init__(self) -> None:
         super().__init__()
         self.groups = ["ops"]
         self.asked: dict[str, str] = {}
         self.nonce: str | None = None
-        """Another one than the service's, for a token of another login."""
+        """A nonce unlike the service's, for a token of another login."""
         self.refused = 0
 
     def answer(self, path: str) -> Mapping[str, Any]:
-        """Where it lets people in, besides."""
+        """Plus the address of the login."""
         found = dict(super().answer(path))
         if path.endswith("/openid-configuration"):
             found |= {
@@ -42,7 +42,7 @@ class IssuerWithLogin(Issuer):
         return found
 
     def let_in(self, url: str) -> str:
-        """What the browser is told that was sent there: the address to go back to."""
+        """Answer to a browser at the login: the address to return to."""
         assert url.startswith(f"{self.url}/authorize?")
         self.asked = {name: each[0] for name, each in parse_qs(urlsplit(url).query).items()}
         assert self.asked["response_type"] == "code"
@@ -50,7 +50,7 @@ class IssuerWithLogin(Issuer):
         return f"{self.asked['redirect_uri']}?code=one&state={self.asked['state']}"
 
     def posted(self, path: str, form: Mapping[str, str], headers: Any) -> tuple[int, Any]:
-        """The token for the code, if it is asked for by who was sent."""
+        """The token for the code, if requested by the right client."""
         digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
         client = base64.b64decode(headers["authorization"].partition(" ")[2]).decode()
@@ -70,7 +70,7 @@ class IssuerWithLogin(Issuer):
 
 @pytest.fixture
 def issuer() -> Iterator[IssuerWithLogin]:
-    """A small one."""
+    """A small issuer."""
     made = IssuerWithLogin()
     yield made
     made.close()
@@ -78,7 +78,7 @@ def issuer() -> Iterator[IssuerWithLogin]:
 
 @pytest.fixture
 def asked(issuer: IssuerWithLogin) -> Iterator[Asked]:
-    """A service that sends browsers there."""
+    """A service with logins at the issuer."""
     open_id = OpenIdOptions(
         issuer=issuer.url, audience="heronpy", operator=("groups", "ops"),
         reader=("groups", "dev"), client="heronpy", client_secret="the-secret-of-the-client",
@@ -90,7 +90,7 @@ def asked(issuer: IssuerWithLogin) -> Iterator[Asked]:
 
 
 def cookie_of(answer: Answer, name: str) -> str:
-    """A cookie that is set, as a browser sends it back; AssertionError if scripts may read it."""
+    """A new cookie, in the form of a browser's request; AssertionError if scripts may read it."""
     (found,) = [
         each for each in answer.headers.get_list("set-cookie") if each.startswith(f"{name}=")
     ]
@@ -100,7 +100,7 @@ def cookie_of(answer: Answer, name: str) -> str:
 
 
 def sent_away(asked: Asked) -> tuple[str, str]:
-    """The issuer's address where a browser is sent that wants PAGE, and the cookie that it gets."""
+    """The issuer's address for a browser at PAGE, and the browser's cookie."""
     refused = asked.get(PAGE, **BROWSER)
     assert refused.status == 303
     assert refused.headers["location"].startswith("/login/issuer?page=%2Fui%2Ftopology%2Fwords")
@@ -110,7 +110,7 @@ def sent_away(asked: Asked) -> tuple[str, str]:
 
 
 def logged_in(asked: Asked, issuer: IssuerWithLogin) -> Answer:
-    """The answer to a browser that comes back from the issuer."""
+    """The answer to a browser back from the issuer."""
     url, state = sent_away(asked)
     back = urlsplit(issuer.let_in(url))
     return asked.get(f"{back.path}?{back.query}", cookie=state, **BROWSER)
@@ -119,7 +119,7 @@ def logged_in(asked: Asked, issuer: IssuerWithLogin) -> Answer:
 def test_a_browser_logs_in_at_the_issuer_and_out_again(
     asked: Asked, issuer: IssuerWithLogin
 ) -> None:
-    """It comes back to the page that it wanted, and may do what its groups may."""
+    """The browser returns to the requested page, with the rights of its groups."""
     answer = logged_in(asked, issuer)
     assert (answer.status, answer.headers["location"]) == (303, PAGE)
     assert issuer.asked["redirect_uri"] == "http://127.0.0.1:8889/login/callback"
@@ -191,7 +191,7 @@ def test_an_issuer_that_is_away_is_one_line() -> None:
 
 
 def test_sessions_end() -> None:
-    """After their time, and the oldest if there are too many."""
+    """After their time, and the oldest above the limit."""
     now = [0.0]
     sessions = Sessions(lambda: now[0])
     login = Login("verifier", "nonce", "uri", "/")

@@ -1,4 +1,4 @@
-"""What Prometheus scrapes, read back by its own parser."""
+"""The scraped text, read back by Prometheus' own parser."""
 
 import shutil
 import subprocess
@@ -48,7 +48,7 @@ PROMTOOL = shutil.which("promtool")
 
 
 def everything() -> TopologySnapshot:
-    """A topology of which each family has a sample."""
+    """A topology with a sample in each family."""
     latency = LatencyStats(mean_ms=1.0, p50_ms=0.1, p99_ms=3.0, buckets={40: 3})
     checkpoints = CheckpointStats(
         completed=1, age_secs=1.0, secs=1.0, size_bytes=1, latest=1, failed=2, failure="",
@@ -81,7 +81,7 @@ def everything() -> TopologySnapshot:
 
 
 def test_every_family_has_a_sample() -> None:
-    """Of that topology: what it lacks is not looked at by the tests beside this one."""
+    """Of the topology `everything`: the neighbouring tests do not see a missing family."""
     for family in service_families([everything()], {"words": {}}, native=False):
         assert family.samples, family.name
 
@@ -98,7 +98,7 @@ def scraped(
     accept: str = ACCEPT,
     causes: Mapping[ProblemCause, int] | None = None,
 ) -> dict[str, dict[tuple[str, ...], float]]:
-    """sample's name -> values of its labels, by their names -> its value, as the parser has it."""
+    """sample's name -> values of its labels, by their names -> its value, by the parser."""
     data, content_type = exposition(
         partial(service_families, snapshots, {} if causes is None else {"words": causes}), accept
     )
@@ -150,7 +150,7 @@ def test_a_topology_whose_master_does_not_answer_is_still_there() -> None:
 
 
 def test_the_number_of_series_is_limited() -> None:
-    """A key for each word it meets, and more instances than anybody can look at."""
+    """A key for each word, and more instances than readable."""
     keys = {f"word {at}": float(at) for at in range(SERIES_MAX * 2)}
     user = {"a level": 1.5, "counts": keys, "zero": 0}
     found = scraped(snapshot(stats({"count": {"user": user}})))
@@ -167,8 +167,8 @@ def test_the_number_of_series_is_limited() -> None:
 
 
 def test_what_user_code_counts_is_a_counter_and_all_else_a_gauge() -> None:
-    """A rate over the last time bucket of a count is nonsense. A count that a restore lowers is no
-    counter, and what is no number is counted."""
+    """A rate over the last time bucket of a count is nonsense. A count lowered by a restore is not
+    a counter, and other values than numbers are counted."""
     totals = {"words": 70, "by": {"a": 5}, LATE_DROPPED: 4}
     user = {
         "words": 3, "by": {"a": 1}, "mean": {"a": 0.5, "b": None}, "version": "v1",
@@ -227,7 +227,7 @@ def test_a_problem_has_component_and_cause_and_a_kind_without_one_is_zero() -> N
 
 @pytest.mark.skipif(PROMTOOL is None, reason="Debian's package prometheus is not installed")
 def test_promtool_has_nothing_to_say() -> None:
-    """Of a topology that has everything, as text, which is the format that it reads."""
+    """Of a topology with everything, as text, the format of promtool."""
     text = exposition(partial(service_families, [everything()], {"words": {}}), "text/plain")[0]
     checked = subprocess.run(
         [str(PROMTOOL), "check", "metrics"], input=text, capture_output=True, check=False
@@ -236,7 +236,7 @@ def test_promtool_has_nothing_to_say() -> None:
 
 
 def test_durations_are_native_histograms_for_who_knows_them() -> None:
-    """As OpenMetrics 2.0 has them; classic ones with few buckets for all others."""
+    """As in OpenMetrics 2.0; classic histograms with few buckets for all further clients."""
     buckets = {40: 3, 41: 5, 60: 2}
     latency = LatencyStats(mean_ms=1.0, p50_ms=0.1, p99_ms=3.0, buckets=buckets)
     latencies = ComponentLatencies(execute=latency, process=NOTHING, complete=NOTHING)
@@ -283,19 +283,18 @@ def test_names_that_users_chose_are_escaped() -> None:
 
 
 class Families(Collector):
-    """Those of some topologies, as prometheus-client asks for them."""
+    """Families of some topologies, by the protocol of prometheus-client."""
 
     def __init__(self, found: list[TopologySnapshot], native: bool) -> None:
         self._families = list(service_families(found, {}, native))
 
     def collect(self) -> list[Metric]:
-        """All of them."""
         return self._families
 
 
 @pytest.mark.parametrize("accept", [ACCEPT, NATIVE, "text/plain; version=0.0.4"])
 def test_the_text_is_the_one_that_prometheus_client_writes(accept: str) -> None:
-    """Byte by byte; it takes several times as long for it."""
+    """Byte by byte; prometheus-client takes several times as long."""
     latency = LatencyStats(mean_ms=1.5, p50_ms=0.1, p99_ms=3.0, buckets={40: 3, 41: 5, 130: 2})
     latencies = ComponentLatencies(execute=latency, process=NOTHING, complete=latency)
     numbers = {

@@ -1,4 +1,4 @@
-"""What the pages say, without a browser: somebody looks for the cause at three in the morning."""
+"""Content of the pages, without a browser: a search for the cause at three in the morning."""
 
 import pytest
 
@@ -72,19 +72,18 @@ def slow() -> TopologySnapshot:
 
 
 def found(of: TopologySnapshot) -> list[tuple[TrackerProblem, float]]:
-    """Its problems, since 42 s."""
     assert of.stats is not None
     return [(each, NOW - 42) for each in problems(of.stats)]
 
 
 def cells(table: PageTable, key: str) -> dict[str, str]:
-    """column -> what a row shows."""
+    """column -> content of a row."""
     (row,) = (each for each in table.rows if each.key == key)
     return {name: cell.text or str(cell.value) for name, cell in row.cells.items()}
 
 
 def test_the_front_page_names_component_cause_cure_and_since_when() -> None:
-    """Those with problems come first; a topology that runs well says so."""
+    """Topologies with problems come first; a healthy topology is marked."""
     calm = replace(snapshot(stats()), name="calm")
     view = overview([(calm, found(calm)), (slow(), found(slow()))], NOW)
     assert view.sentence == "Something is wrong with 1 of 2 topologies"
@@ -168,7 +167,7 @@ def test_a_topology_s_page_says_what_holds_its_minimum_clock() -> None:
 
 
 def test_a_topology_s_page_has_the_sentence_the_components_and_what_happened() -> None:
-    """Who asked for an operation stands among the events."""
+    """The user of an operation is among the events."""
     event = TopologyEvent(at=NOW - 5, kind="pause", what="split[0] is paused", why="count[0]")
     at = snapshot(stats(**SLOW, events=(event,)))  # type: ignore[arg-type]
     view = topology_page(at, found(at), NOW)
@@ -215,7 +214,7 @@ def test_a_component_s_tasks_stand_side_by_side_and_the_skewed_one_stands_out() 
 
 
 def test_history_becomes_lines_and_a_heat_map() -> None:
-    """Points of five minutes, which repeat those of ten seconds, are left out."""
+    """Points of five minutes, repeating points of ten seconds, are left out."""
     points = [
         Point("count", 20, 10, {4: {"__execute-count": 50.0, "__capacity": 0.5}}),
         Point("count", 0, 300, {4: {"__execute-count": 999.0}}),
@@ -237,14 +236,14 @@ def test_since_when_is_known_though_the_service_was_started_later() -> None:
     assert busy_since([before, calm, *busy], problem, 172.0, 0.0) == 140.0
     assert busy_since([*busy], problem, 400.0, 0.0) == 400.0
     assert busy_since([], problem, 172.0, 0.0) == 172.0
-    # The first point of a topology that was submitted at 146 begins before it.
+    # The first point of a topology submitted at 146 begins before the submit.
     assert busy_since([*busy], problem, 172.0, 146.0) == 146.0
     other = replace(problem, kind=ProblemKind.FAILING)
     assert busy_since(busy, other, 172.0, 0.0) == 172.0
 
 
 def test_logs_begin_with_a_file_that_is_there() -> None:
-    """A topology to which nothing has happened has no file of events."""
+    """A topology without events has no file of events."""
     files = ["count-4.log", "scheduler.log", "topology-master.log"]
     assert first_file([*files, "events.log"]) == "events.log"
     assert first_file(files) == "topology-master.log"
@@ -281,7 +280,7 @@ def test_containers_and_configuration_show_processes_and_hide_secrets() -> None:
 
 
 def test_checkpoints_show_duration_size_and_who_was_late() -> None:
-    """And a topology that takes none says how it would."""
+    """A topology without checkpoints names the mode to set."""
     taken = CheckpointStats(
         completed=7, latest=8, failed=1, failure="count[0] was too slow", restored=0, released=True,
         secs=0.25, size_bytes=2048, age_secs=3.0, waiting_for=("count[0]",),

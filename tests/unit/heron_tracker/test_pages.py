@@ -1,4 +1,4 @@
-"""The pages as NiceGUI draws them, without a browser, and who may reach them."""
+"""The pages as drawn by NiceGUI, without a browser, and the users allowed to see each."""
 
 import asyncio
 import sys
@@ -36,7 +36,7 @@ from tests.unit.heron_tracker.client_support import Asked
 from tests.unit.heron_tracker.tracker_support import NOW, instance, snapshot, stats
 
 RETRIES = 300
-"""Of a tenth of a second each: what is pushed comes when it comes."""
+"""Of a tenth of a second each: pushed updates arrive at any time."""
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ NEAR = {
     "words/component/cuont": escape("did you mean 'count'? (components: lines, split, count)"),
     "words/profile?instance=cuont[0]": "did you mean 'count[0]'?",
 }
-"""An address with a misspelt name -> what its page says."""
+"""An address with a misspelt name -> text of its page."""
 STRANGE = (
     "nobody", "x" * 3000, "..", "../../etc/passwd", "%", "%2e%2e", "a/b", "a\\b", "\0", "\n", " ",
     "ä→☂", "\u202e", "'\"><script>alert(1)</script>", "{name}", "{{ 1 + 1 }}", "count[0]", "?#",
@@ -151,7 +151,7 @@ PATHS_EACH = 2
 
 
 async def _visit_what_is_not_there(user: Any) -> None:
-    """Every page with names that make no sense: each is drawn, or there is no such page."""
+    """Every page with invalid names: each is drawn, or answered with 404."""
     from nicegui import app
 
     errors: list[Exception] = []
@@ -173,7 +173,7 @@ async def _visit_what_is_not_there(user: Any) -> None:
 
 
 async def _log_out(user: Any) -> None:
-    """Whoever is logged in finds the way out, nobody else."""
+    """Only logged-in users see the log-out."""
     from nicegui import ui
 
     from heron_tracker.pages.frame import frame
@@ -202,7 +202,7 @@ def test_without_nicegui_the_rest_works_and_says_how_to_get_the_pages(
 
 
 def _websocket(asked: Asked, headers: dict[str, str]) -> list[dict[str, Any]]:
-    """What the service says to a websocket before anything is sent over it."""
+    """Answer of the service to a websocket before the first message."""
     sent: list[dict[str, Any]] = []
 
     async def send(message: Any) -> None:
@@ -226,7 +226,7 @@ def _websocket(asked: Asked, headers: dict[str, str]) -> list[dict[str, Any]]:
 def test_another_site_s_page_cannot_open_the_websocket(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither from another origin, nor by a name that is not this machine's."""
+    """Neither from another origin, nor by a foreign name of the machine."""
     monkeypatch.setattr(mounting, "are_installed", lambda: False)
     mine = {"host": "127.0.0.1:8889", "origin": "http://127.0.0.1:8889"}
     reasons = [

@@ -1,4 +1,4 @@
-"""What somebody reads first who is called at night: the cause, and what would help."""
+"""First lines for an operator called at night: the cause, and the remedy."""
 
 from typing import Any
 
@@ -114,7 +114,7 @@ def test_instances_needed(busy: float, share: float, expected: int) -> None:
 
 
 def advised(busy: float = 0.99, fixed_state: bool = False, **limits: Any) -> str:
-    """What is advised for `count`, whose senders are held half of their time."""
+    """Advice for `count`, whose senders are held half of their time."""
     rows = {task: {"capacity": busy, "fixed_state": fixed_state} for task in (4, 5)}
     held = {2: paused("split[0]", "count[0]", 0.5)}
     found = stats({"count": {"capacity": busy}}, rows, paused=held, sizing=SizingLimits(**limits))
@@ -123,7 +123,7 @@ def advised(busy: float = 0.99, fixed_state: bool = False, **limits: Any) -> str
 
 
 def test_advice_keeps_the_limits_and_the_target_of_the_topology() -> None:
-    """They are those of `heronpy advise`."""
+    """Both as in `heronpy advise`."""
     assert advised().startswith("6 would do (`heronpy update")
     assert advised(target_utilization=0.99).startswith("4 would do")
     assert advised(target_utilization=0.2).startswith("at least 8 would do"), "four times as many"
@@ -146,12 +146,12 @@ def test_a_busy_bolt_without_a_queue_is_a_bottleneck_to_come() -> None:
 
 
 def test_a_spout_that_is_always_busy_is_none() -> None:
-    """One without acks emits as fast as it can."""
+    """A spout without acks emits at full speed."""
     assert problems(stats({"lines": {"capacity": 1.0}}, {1: {"capacity": 1.0}})) == ()
 
 
 def test_a_frequent_key_makes_one_instance_do_all() -> None:
-    """More instances would not help, so they are not advised."""
+    """More instances would not help, so the advice is another."""
     found = stats(
         {"count": {"capacity": 0.98, "queue_secs": 3.0}},
         {4: {"capacity": 0.98, "executed_per_sec": 900.0},
@@ -321,7 +321,7 @@ def test_the_key_that_keeps_an_instance_busy_is_named() -> None:
 
 
 def test_what_was_killed_is_named_though_it_runs_again() -> None:
-    """A container twice, an instance once; ends in order, and those of long ago, are none."""
+    """A container twice, an instance once; graceful ends and old kills are not problems."""
     killed = "stream manager 2 was killed by signal 9 (SIGKILL)"
     events = tuple(
         TopologyEvent(at=at, kind=kind, what=what, container=2, task=task, instance=name)
@@ -448,7 +448,7 @@ def test_a_cause_is_a_label_without_numbers_and_words_of_data() -> None:
 
 
 def test_failures_are_those_of_the_last_seconds() -> None:
-    """After a week of health, and once cured; a bolt that acks nothing has a share, too."""
+    """After a week of health, and once cured; a bolt without acks has a share, too."""
     week = {"executed": 10**9, "acked": 10**9, "failed": 5000, "callback_errors": 7}
     cured = {"split": {**week, "recent": RecentCounts(secs=10.0, executed=900, acked=900)}}
     assert problems(stats(cured)) == ()
@@ -478,7 +478,7 @@ def test_failures_are_those_of_the_last_seconds() -> None:
 def test_a_process_that_its_supervisor_has_killed_is_not_out_of_memory(
     reason: str, remedy: str
 ) -> None:
-    """Stopped by SIGSTOP it was silent, and the SIGKILL came of that."""
+    """Stopped by SIGSTOP it was silent, hence the SIGKILL."""
     event = TopologyEvent(at=100.0, kind="crash", what=reason, container=2, instance="count[1]")
     (only,) = problems(stats(events=(event,)), 101.0)
     assert remedy in only.remedy

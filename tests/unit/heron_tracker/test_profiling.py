@@ -1,4 +1,4 @@
-"""Storm's profiling, with a program in the place of py-spy that does as it does."""
+"""Storm's profiling, with a stand-in of py-spy."""
 
 import os
 import socket
@@ -17,8 +17,8 @@ from heron_tracker.options import TrackerOptions
 from tests.unit.heron_tracker.client_support import Asked
 from tests.unit.heron_tracker.tracker_support import snapshot, stats
 
-# A shell would not do: it cannot trap a signal that was ignored when it began, as SIGINT is of all
-# that a script has started with `&`. py-spy sets its handler.
+# A shell would not do: a shell cannot trap a signal ignored at its start, like SIGINT in a script's
+# children started with `&`. py-spy sets its handler.
 RECORDS = f"""#!{sys.executable} -IS
 import os, signal, sys
 
@@ -96,7 +96,7 @@ def test_where_py_spy_may_not_look_one_line_says_what_allows_it(
 
 
 def test_another_site_s_picture_starts_no_profiler(asked: Asked) -> None:
-    """It is a GET, as in Storm, and yet something that only operators do."""
+    """A GET, as in Storm, and yet limited to operators."""
     path = f"{PREFIX}/start/{socket.gethostname()}-2/5"
     assert asked.get(path, sec_fetch_site="cross-site").status == 403
     by_reader = Asked(found, options=TrackerOptions(token="o" * 20, read_token="r" * 20))

@@ -1,9 +1,9 @@
-"""What reports of instances come to: stats, OpenMetrics, Heron's and Storm's answers, as recorded.
+"""Results of instances' reports: stats, OpenMetrics, Heron's and Storm's answers, as recorded.
 
-`golden/reports.json` has the reports as they travel, `golden/numbers.json` what is made of them:
-what other programs read. Answers may say more than that, as a new counter does, and nothing else.
-`python tests/unit/heron_tracker/test_recorded_reports.py` writes the second file again; each
-difference is one for these programs.
+`golden/reports.json` has the reports in their wire form, `golden/numbers.json` the answers read by
+client programs. Answers may only gain entries, such as a new counter. `python
+tests/unit/heron_tracker/test_recorded_reports.py` writes the second file again; each difference
+concerns the client programs.
 """
 
 import json
@@ -59,7 +59,7 @@ def shown(window: str) -> storm_views.Shown:
 
 
 def answers() -> dict[str, Any]:
-    """What each door says."""
+    """Answers of each interface."""
     found = looked_at()
     assert found.stats is not None
     text = exposition(partial(service_families, [found], {}), ACCEPT)[0].decode()
@@ -79,12 +79,12 @@ def answers() -> dict[str, Any]:
 
 
 def text_of(found: Any) -> str:
-    """The file: keys in order, which has no meaning."""
+    """The file: keys in order."""
     return json.dumps(found, indent=1, sort_keys=True) + "\n"
 
 
 def without_news(found: Any, recorded: Any) -> Any:
-    """What is found, without keys that are not recorded."""
+    """The found answers, without unrecorded keys."""
     if not isinstance(found, dict) or not isinstance(recorded, dict):
         return found
     return {key: without_news(found[key], recorded[key]) for key in recorded if key in found}

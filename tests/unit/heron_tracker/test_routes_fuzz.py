@@ -1,8 +1,8 @@
-"""Requests that make no sense, out of the service's own OpenAPI by schemathesis: each has an answer
-below 500 or one that says what is missing, soon, and none has what lies outside of a log folder.
+"""Invalid requests, out of the service's own OpenAPI by schemathesis: each answer is below 500 or
+names the missing part, within seconds, and files outside of a log folder stay hidden.
 
-`HERON_FUZZ_EXAMPLES=5000 pytest tests/unit/heron_tracker/test_routes_fuzz.py` asks more, and other
-questions each time.
+`HERON_FUZZ_EXAMPLES=5000 pytest tests/unit/heron_tracker/test_routes_fuzz.py` sends more requests,
+new ones each time.
 """
 
 import json
@@ -26,7 +26,7 @@ from tests.unit.heron_tracker.tracker_support import snapshot, stats
 EXAMPLES = os.environ.get("HERON_FUZZ_EXAMPLES")
 EXAMPLES_USUAL = 15
 ANSWER_SECS_MAX = 30.0
-"""An answer takes milliseconds; one that takes so long hangs."""
+"""An answer takes milliseconds; a request hangs after this limit."""
 SECRET = "hunter2"
 USUAL: dict[str, list[Any]] = {
     "topology": ["words"],
@@ -56,12 +56,12 @@ USUAL: dict[str, list[Any]] = {
     "offset": ["-6", "0", "9" * 30],
     "length": ["3", "-1", "9" * 30],
 }  # fmt: skip
-"""Argument -> what it is most of the time: of an unknown topology nothing further is read."""
+"""Argument -> its usual value: requests for an unknown topology end early."""
 
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    """One service for all, with a folder of logs and links that lead out of it."""
+    """One service for all, with a folder of logs and links to the outside."""
     folder = tmp_path_factory.mktemp("home")
     logs = folder / "topologies" / "words" / "logs"
     logs.mkdir(parents=True)
@@ -84,7 +84,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
 
 
 def described(asked: Asked) -> dict[str, Any]:
-    """The service's OpenAPI; most arguments are usually something that there is."""
+    """The service's OpenAPI; most arguments usually name existing objects."""
     schema: dict[str, Any] = asked.get("/openapi.json").json
     for methods in schema["paths"].values():
         for route in methods.values():
@@ -124,7 +124,7 @@ def answered(asked: Asked, case: Case) -> None:
 
 
 def test_every_route_is_asked_with_anything(asked: Asked) -> None:
-    """Usually of the topology that there is: an unknown one is refused before the rest is read."""
+    """Usually of the existing topology: an unknown one is refused before the rest is read."""
 
     @settings(
         max_examples=int(EXAMPLES or EXAMPLES_USUAL), deadline=None, derandomize=EXAMPLES is None,

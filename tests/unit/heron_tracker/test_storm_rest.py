@@ -1,4 +1,5 @@
-"""Storm's UI: the original streamparse's own functions run against it, and actions are guarded."""
+"""Storm's UI: the original streamparse's own functions run against the service, and actions are
+guarded."""
 
 import re
 import sys
@@ -26,7 +27,6 @@ STATS = stats(
 
 
 def found(name: str) -> TopologySnapshot:
-    """The topology of these tests."""
     return snapshot(STATS)
 
 
@@ -55,8 +55,8 @@ def no_requests(store: FileStore) -> Iterator[None]:
 
 @pytest.fixture
 def imports_undone() -> Iterator[None]:
-    """What a test imports of the original packages is not there for the next test, which may want
-    heronpy's own in their place."""
+    """Imports of the original packages are undone for the next test, perhaps a test of heronpy's
+    own in their place."""
     before = set(sys.modules)
     yield
     for name in set(sys.modules) - before:
@@ -90,12 +90,11 @@ class Sparse:
             self._value = value
 
         def json(self) -> Any:
-            """What came."""
             return self._value
 
 
 def rows_of(table: str) -> list[list[str]]:
-    """The cells of what streamparse has printed."""
+    """The cells of streamparse's output."""
     lines = [line for line in table.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
@@ -203,7 +202,7 @@ def test_a_component_with_several_streams_has_a_row_for_each() -> None:
 
 
 def test_actions_are_requests_in_the_state_store(asked: Asked, store: FileStore) -> None:
-    """Whoever carries them out finds them there, whatever becomes of the service."""
+    """The operation's runner finds requests there, after any end of the service."""
     prefix = "/api/v1/topology/words"
     body = {"rebalanceOptions": {"executors": {"count": 3}}}
     for path, sent in (
@@ -225,7 +224,7 @@ def test_actions_are_requests_in_the_state_store(asked: Asked, store: FileStore)
 def test_the_button_of_storms_pages_rebalances_without_options(
     asked: Asked, store: FileStore
 ) -> None:
-    """Instances are even already, so nothing is asked for."""
+    """Instances are even already, so a request is not made."""
     answer = asked.post("/api/v1/topology/words/rebalance/30")
     assert answer.status == 200
     assert (answer.json["status"], answer.json["operation"]) == ("success", None)
@@ -261,7 +260,7 @@ def test_a_cluster_that_runs_containers_by_itself_is_left_to_the_command_line() 
 
 
 def test_another_sites_page_can_neither_act_nor_read(asked: Asked, store: FileStore) -> None:
-    """What a browser sends for a page from elsewhere, and what DNS rebinding looks like."""
+    """Requests of a browser for a foreign page, and by DNS rebinding."""
     kill = "/api/v1/topology/words/kill/0"
     assert asked.post(kill, origin="http://evil.example").status == 403
     assert asked.post(kill, sec_fetch_site="cross-site").status == 403
@@ -278,7 +277,7 @@ def test_a_body_has_a_limit(asked: Asked) -> None:
 
 
 def test_with_a_token_nobody_else_may_ask() -> None:
-    """Under any name of the machine, which is reached from elsewhere."""
+    """Under any name of a machine reached from outside."""
     asked = Asked(
         found,
         options=TrackerOptions(host="0.0.0.0", token="a-token-of-16-chars", first_poll_secs=60.0),

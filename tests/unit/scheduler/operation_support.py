@@ -1,4 +1,4 @@
-"""What requests of operations are carried out against: a state store, a fake master, and more."""
+"""Environment of requests of operations: a state store, a fake master, and more."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ OLD, NEW, OTHER = (PackingPlan(each, ()) for each in (NAME, "new", "other"))
 
 @dataclass
 class FakeMaster:
-    """Does what it is asked at once, as far as the test lets it."""
+    """Carries out requests at once, as far as allowed by the test."""
 
     store: FileStore
     paused: bool = False
@@ -42,7 +42,7 @@ class FakeMaster:
     answers: bool = True
     commands: list[str] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)
-    """Those that it was told of, as its events have them."""
+    """Containers of its events."""
     update: dict[str, Any] = field(
         default_factory=lambda: {
             "number": 0, "under_way": False, "reason": "", "step": None, "waiting_for": [],
@@ -151,7 +151,7 @@ class FakeMaster:
             }  # fmt: skip
 
     def end_update(self, running: PackingPlan, reason: str = "") -> None:
-        """What the master does at the end of an update."""
+        """The master's steps at the end of an update."""
         run_by(self.store, running)
         self.update |= {"under_way": False, "reason": reason}
 
@@ -164,14 +164,14 @@ class FakeContainers:
     back_secs: float = 30.0
     restarted: list[int] = field(default_factory=list)
     room: list[PackingPlan | None] = field(default_factory=list)
-    """What was asked for."""
+    """Plans whose room was requested."""
     small: str = ""
     waits: str = ""
     engines: dict[int, Choice] = field(default_factory=dict)
     broken: str = ""
-    """Version of an engine by which nothing comes up."""
+    """Version of an engine with a failing start."""
     starts: str = ""
-    """Version by which a container comes up whatever is chosen."""
+    """Version of every started container, regardless of the choice."""
 
     def choose(self, container: int, choice: Choice) -> Choice:
         before = self.engines.get(container, Choice())
@@ -215,7 +215,7 @@ def run_by(store: FileStore, packing: PackingPlan) -> None:
 
 @dataclass
 class World:
-    """A topology that runs, and its runner, which may be replaced."""
+    """A running topology, and its replaceable runner."""
 
     store: FileStore
     master: FakeMaster
@@ -227,7 +227,7 @@ class World:
         self.start()
 
     def start(self) -> None:
-        """A runner that knows nothing but the state store, as after a kill -9."""
+        """A runner with only the state store, as after a kill -9."""
         steps = OperationSteps(
             self.store,
             NAME,

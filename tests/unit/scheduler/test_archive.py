@@ -1,4 +1,4 @@
-"""Archives of projects: what goes in, the same bytes for the same contents, no harm comes out."""
+"""Archives of projects: content, equal bytes for equal content, safe unpacking."""
 
 import errno
 import io
@@ -25,7 +25,7 @@ MANIFEST = Manifest("demo", (Entry("words", "topologies/words.py"),), ("requests
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with everything that does not belong into an archive."""
+    """A project with all kinds of files excluded from an archive."""
     root = tmp_path / "demo"
     for name in (
         "config.json", "topologies/words.py", "src/bolts/split.py", "resources/split.js",
@@ -54,7 +54,7 @@ def test_what_belongs_into_an_archive(project: Path) -> None:
 
 
 def test_sockets_and_pipes_beside_the_code_stay_at_home(project: Path, tmp_path: Path) -> None:
-    """An editor or a file system monitor has put them there: a pipe would be read for ever."""
+    """Left by an editor or a file system monitor: a pipe would be read for ever."""
     os.mkfifo(project / "src" / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:
         folder = os.open(project / "src", os.O_RDONLY)
@@ -64,7 +64,7 @@ def test_sockets_and_pipes_beside_the_code_stay_at_home(project: Path, tmp_path:
 
 
 def test_the_same_contents_are_the_same_bytes(project: Path, tmp_path: Path) -> None:
-    """Whoever packs it, whenever: a build is only new if something in it is."""
+    """For any user and time: a build is new only with changed content."""
     write_archive(str(tmp_path / "a.tar.gz"), MANIFEST, str(project), None)
     (project / "config.json").touch()
     (project / "topologies" / "words.py").chmod(0o600)
@@ -76,7 +76,7 @@ def test_the_same_contents_are_the_same_bytes(project: Path, tmp_path: Path) -> 
 
 
 def test_what_is_packed_comes_out_again_and_only_once(project: Path, tmp_path: Path) -> None:
-    """Contents, executable bits and manifest; a second run finds it unpacked."""
+    """Contents, executable bits and manifest; a second run finds the folder."""
     archive, cache = str(tmp_path / "a.tar.gz"), tmp_path / "cache"
     write_archive(archive, MANIFEST, str(project), None)
     found = unpacked(archive, str(cache))
@@ -92,7 +92,7 @@ def test_what_is_packed_comes_out_again_and_only_once(project: Path, tmp_path: P
 
 
 def test_passwords_stay_at_home(project: Path, tmp_path: Path) -> None:
-    """config.json of sparse may hold the ssh password; the rest of it goes along."""
+    """config.json of sparse may hold the ssh password; the rest is packed."""
     config = {"envs": {"prod": {"user": "storm", "ssh_password": "secret"}, "x": None}, "s": 1}
     (project / "config.json").write_text(json.dumps(config))
     archive = tmp_path / "a.tar.gz"
@@ -110,7 +110,7 @@ def entries(*found: Entry) -> Any:
 
 
 def test_which_topology_of_an_archive() -> None:
-    """The only one, or the one named; in an archive of one file, a topology in it as well."""
+    """The only one, or the one named; in an archive of a single file, a topology inside as well."""
     one, two = Entry("words", "words.py"), Entry("clicks", "clicks.py")
     assert entries(one)(None) == one
     assert entries(one, two)("clicks") == two
@@ -142,7 +142,7 @@ def link() -> tarfile.TarInfo:
 
 
 def extending(kind: bytes, size: int) -> tarfile.TarInfo:
-    """A header that claims to describe the next one by this many bytes."""
+    """A header with a claim about the next header's size."""
     info = tarfile.TarInfo("project/next")
     info.type, info.size = kind, size
     return info
@@ -181,8 +181,7 @@ def manifest(**changes: Any) -> bytes:
     ],
 )  # fmt: skip
 def test_what_is_no_archive_of_ours(tmp_path: Path, members: dict[str, Any], expected: str) -> None:
-    """A tar of somebody else's, one made to do harm, or one of a newer release: one line, and
-    nothing is left in the cache."""
+    """A foreign tar, a malicious one, or one of a newer release: one line, and an empty cache."""
     path = tar(tmp_path / "a.tar.gz", members)
     with pytest.raises(UsageError, match=expected):
         unpacked(path, str(tmp_path / "cache"))
@@ -191,7 +190,7 @@ def test_what_is_no_archive_of_ours(tmp_path: Path, members: dict[str, Any], exp
 
 
 def test_an_archive_that_has_a_file_twice(tmp_path: Path) -> None:
-    """The second one would win, or not, wherever it is unpacked."""
+    """The second file would win on some hosts only."""
     path = tmp_path / "a.tar.gz"
     with tarfile.open(path, "w:gz") as file:
         for _ in range(2):
@@ -203,7 +202,7 @@ def test_an_archive_that_has_a_file_twice(tmp_path: Path) -> None:
 def test_an_archive_for_which_there_is_no_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That is not the archive's fault, and is told so."""
+    """Reported as lack of space, not as a fault of the archive."""
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -215,7 +214,7 @@ def test_an_archive_for_which_there_is_no_room(
 
 
 def test_a_file_that_is_no_tar(tmp_path: Path) -> None:
-    """Any other file, an archive that was cut off, or none at all."""
+    """Any other file, a cut archive, or a missing file."""
     path = tmp_path / "a.tar.gz"
     path.write_bytes(b"PK\3\4")
     with pytest.raises(UsageError, match="is not an archive of `heronpy package`"):

@@ -1,4 +1,4 @@
-"""One instance: what it answers Aurora, and where it puts its sockets."""
+"""An instance: its answers to Aurora, and the folder of its sockets."""
 
 import os
 import threading
@@ -21,13 +21,12 @@ SILENT_SECS = 10.0
 
 @pytest.fixture
 def instance() -> ServiceInstance:
-    """One whose container was heard of just now."""
+    """An instance with a recent heartbeat of its container."""
     return ServiceInstance([], SILENT_SECS)
 
 
 @pytest.fixture
 def address(instance: ServiceInstance) -> Iterator[str]:
-    """Where it answers."""
     with health_server(instance, LOOPBACK, 0, STOP_PATHS) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -47,7 +46,7 @@ def answer(url: str, data: bytes | None = None) -> tuple[int, str]:
 
 
 def test_a_container_that_beats_is_healthy(address: str) -> None:
-    """What HttpHealthChecker wants: 200 and `ok`."""
+    """For HttpHealthChecker: 200 and `ok`."""
     assert answer(f"{address}/health") == (200, "ok")
 
 
@@ -65,7 +64,7 @@ def test_aurora_asks_for_an_end(address: str, path: str, instance: ServiceInstan
 
 
 def test_another_machine_cannot_end_a_container(instance: ServiceInstance) -> None:
-    """Whoever reaches the machine could, as nothing asks for a secret."""
+    """Any client of the machine could otherwise, without a secret."""
     with health_server(instance, LOOPBACK, 0, STOP_PATHS) as server:
         assert server.server_address[0] == "127.0.0.1"
 
@@ -77,7 +76,7 @@ def test_nothing_else_is_answered(address: str) -> None:
 
 
 def test_another_python_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    """Compiled packages would fail in ways that nobody understands."""
+    """Compiled packages would fail with obscure errors."""
     words = ["--health-port", "0", "--python", "cpython-2.7-linux-x86_64", "--silent-secs", "15"]
     assert container_agent.main([*words, "--", "--store", "file:///x"]) == 3
     told = capsys.readouterr().err
@@ -96,6 +95,6 @@ def test_sockets_have_short_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_own_address() -> None:
-    """That from which ZooKeeper is reached; a state in files is of one machine."""
+    """The address towards ZooKeeper; a state in files is for a single machine."""
     assert own_address("file:///x") == "127.0.0.1"
     assert own_address("zk://127.0.0.1:2181,127.0.0.1:2182/heron") == "127.0.0.1"

@@ -1,4 +1,4 @@
-"""The job file and what is bound in it; `golden/*.aurora` is what Aurora gets, to be read by all.
+"""The job file and its bindings; `golden/*.aurora` is Aurora's input, for readers.
 
 The expected values follow Heron's heron.aurora and AuroraLauncher: every instance gets the most
 that any container needs, one instance more than containers, preferred only in prod.
@@ -30,7 +30,7 @@ CODE = render.FetchedArchive("code-0-34cd.packed", "https://files/hp/west/c.pack
 
 
 def spec(root: str = "/home/ada/word count") -> render.JobSpec:
-    """Of a topology whose code lies in one folder."""
+    """Of a topology with its code in a folder."""
     store = "zk://zk1:2181,zk2:2181/heron"
     return render.JobSpec(store, 15.0, "cpython-3.11-linux-x86_64", RUNTIME, ((root, CODE),))
 
@@ -42,7 +42,7 @@ def test_a_plain_job() -> None:
 
 
 def test_a_job_with_everything() -> None:
-    """What a cluster's file may say about jobs, and a folder that is not ASCII."""
+    """All settings of a cluster's file about jobs, and a folder outside of ASCII."""
     options = render.AuroraOptions(
         tier="revocable",
         production=True,
@@ -56,14 +56,14 @@ def test_a_job_with_everything() -> None:
 
 
 def test_labels_of_a_topology_are_constraints_of_the_job() -> None:
-    """They decide over those of the cluster's file."""
+    """Labels decide over the cluster's file."""
     options = replace(PLAIN, constraints=(("rack", "limit:2"), ("disk", "ssd")))
     text = render.job_file(KEY, options.on_nodes((("disk", "nvme"), ("place", "edge"))), spec())
     assert "constraints = {'rack': 'limit:2', 'disk': 'nvme', 'place': 'edge'}" in text
 
 
 def test_variables_of_the_submitting_shell() -> None:
-    """They stand before the program, quoted."""
+    """Quoted before the program."""
     one = replace(spec(), environment=(("HERONPY_STREAMPARSE", "built in"),))
     text = render.job_file(KEY, PLAIN, one)
     assert """/project HERONPY_STREAMPARSE=\\'built in\\' python3 -m""" in text

@@ -1,4 +1,4 @@
-"""What travels to a machine where nothing is installed."""
+"""Files for a machine without installed packages."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ from heron_engine.scheduler.packaging.bundle import (
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A cache that has the runtime: packing it takes a second."""
+    """A cache with the runtime: packing takes a second."""
     made = tmp_path_factory.mktemp("cache")
     (made / f"{RUNTIME}-old.packed").write_text("of an earlier version")
     bundled([], str(made), str(made))
@@ -37,7 +37,7 @@ def test_only_the_topmost_folders_travel(tmp_path: Path) -> None:
 
 
 def test_code_and_runtime_run_elsewhere(tmp_path: Path, cache: str) -> None:
-    """Unpacked, they are all that a Python without any package needs to import everything."""
+    """Unpacked, the files are sufficient for all imports of a Python without packages."""
     code, elsewhere = tmp_path / "code", tmp_path / "elsewhere"
     (code / "inner").mkdir(parents=True)
     (code / "inner" / "words.py").write_text("WORDS = 3\n")
@@ -51,11 +51,11 @@ def test_code_and_runtime_run_elsewhere(tmp_path: Path, cache: str) -> None:
     program = (
         "import os, kazoo.client, cloudpickle; print(zmq.__file__); "
         "from heron_engine.scheduler.container import main; "
-        # Nothing is compiled again: two thirds of the time of imports.
+        # Modules are not compiled again: two thirds of the time of imports.
         "assert all(map(os.path.exists, (main.__cached__, zmq.__cached__)))"
     )
     done = subprocess.run(
-        # -S: no site-packages, which is as if none were installed.
+        # -S: no site-packages, as without installed packages.
         [sys.executable, "-S", "-c", f"import zmq; {program}"],
         capture_output=True,
         text=True,
@@ -68,7 +68,7 @@ def test_code_and_runtime_run_elsewhere(tmp_path: Path, cache: str) -> None:
 
 
 def test_a_runtime_is_packed_once(tmp_path: Path, cache: str) -> None:
-    """And takes the place of those of earlier versions."""
+    """The archive replaces earlier versions."""
     (first,) = os.listdir(cache)
     inode = os.stat(os.path.join(cache, first)).st_ino
     assert bundled([], cache, str(tmp_path)).runtime == os.path.join(cache, first)
@@ -91,7 +91,7 @@ def test_a_folder_that_cannot_be_made_is_passed_over(tmp_path: Path, cache: str)
 
 
 def test_a_python_without_packages_can_begin_with_the_zip(tmp_path: Path) -> None:
-    """A task of Spark imports this to unpack the rest, on a worker that has nothing."""
+    """A task of Spark imports the zip to unpack the rest, on a bare worker."""
     done = subprocess.run(
         [sys.executable, "-S", "-c", "import heron_engine.scheduler.backends.spark.container_task"],
         capture_output=True,

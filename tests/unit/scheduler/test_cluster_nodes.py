@@ -1,4 +1,4 @@
-"""What a cluster's containers do when their topology's nodes are gone."""
+"""Reaction of a cluster's containers to lost nodes of their topology."""
 
 import shutil
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class World:
         self.containers = [ClusterNodes(self.store, "words") for _ in range(2)]
 
     def looks(self, number: int) -> Found:
-        """What a container finds by its second look."""
+        """Result of a container's second poll."""
         found = Found.STANDING
         for _ in range(2):
             self.now += POLL_SECS
@@ -63,7 +63,7 @@ def test_an_emptied_state_store_has_all_again_whichever_container_is_first(world
 
 
 def test_new_code_is_there_again_as_it_was(world: World, tmp_path: Path) -> None:
-    """Of an update: a container that comes later needs it."""
+    """Of an update: needed by a later container."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "words.py").write_text("answer = 42\n")
@@ -90,7 +90,7 @@ def test_what_a_neighbour_has_written_first_stays(world: World) -> None:
 
 
 def test_a_state_store_may_be_emptied_slowly(world: World) -> None:
-    """Node by node, and there is a new identity before it comes to the topology."""
+    """Node by node, with a new identity before the topology's nodes go."""
     world.store.delete(IDENTITY_PATH)
     for path in reversed(PATHS):
         world.store.delete(path)
@@ -99,7 +99,7 @@ def test_a_state_store_may_be_emptied_slowly(world: World) -> None:
 
 
 def test_a_topology_that_was_killed_does_not_come_back(world: World) -> None:
-    """Its container was behind a partition, and looks long after that."""
+    """Its container was behind a partition, and polls much later."""
     for path in PATHS:
         world.store.delete(path)
     assert world.looks(0) is Found.REMOVED

@@ -1,4 +1,4 @@
-"""Clusters' files: what they mean, and file, line and cure for what is wrong in them."""
+"""Clusters' files: their meaning, and file, line and cure of mistakes."""
 
 import os
 from pathlib import Path
@@ -38,7 +38,6 @@ aurora:
 
 
 def wrong(text: str) -> str:
-    """The error of a file with this text."""
     with pytest.raises(UsageError) as error:
         parse(text, "west", "/clusters/west.yaml")
     return str(error.value)
@@ -68,7 +67,7 @@ def test_a_whole_file() -> None:
 
 
 def test_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The least that there can be: this machine, and the user's own files as state store."""
+    """The minimal file: this machine, and the user's own files as state store."""
     monkeypatch.setenv("HERONPY_HOME", str(tmp_path))
     found = parse("scheduler: local", "here", "here.yaml")
     assert found.store_url == f"file://{tmp_path}/state"
@@ -76,7 +75,7 @@ def test_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_archives_are_where_workers_see_the_same_folder() -> None:
-    """Without a uri it is the folder itself, on a shared file system."""
+    """Without a uri the folder itself, on a shared file system."""
     text = AURORA.replace("  uri: https://files.example.com/heronpy/\n", "")
     found = parse(text, "west", "w.yaml")
     assert found.archives is not None
@@ -109,7 +108,7 @@ def test_archives_are_where_workers_see_the_same_folder() -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_line(old: str, new: str, line: str) -> None:
-    """File and line, what is wrong, and what it should be."""
+    """File and line, the mistake, and the right form."""
     assert old in AURORA
     found = wrong(AURORA.replace(old, new))
     assert found.startswith("/clusters/west.yaml:")
@@ -128,7 +127,7 @@ def test_what_is_wrong_is_named_with_its_line(old: str, new: str, line: str) -> 
     ],
 )
 def test_what_is_missing_is_named(gone: str, line: str) -> None:
-    """A file that is too short says what to add."""
+    """The error of a short file names the missing part."""
     assert line in wrong(AURORA.replace(gone, ""))
 
 
@@ -172,7 +171,7 @@ def test_an_empty_file() -> None:
 
 
 def test_names(tmp_path: Path) -> None:
-    """By --config-path; a name that is close to one is proposed."""
+    """By --config-path; a similar name is proposed."""
     (tmp_path / "west.yaml").write_text("scheduler: local", "utf-8")
     (tmp_path / "notes.txt").write_text("", "utf-8")
     assert cluster_of("west", str(tmp_path)).name == "west"
@@ -184,7 +183,7 @@ def test_names(tmp_path: Path) -> None:
 
 
 def test_containers_that_no_machine_has_room_for() -> None:
-    """On a cluster they would wait for ever."""
+    """On a cluster such containers would wait for ever."""
     cluster = parse(AURORA, "west", "w.yaml")
     fitting = ContainerPlan(1, (), Resource(16.0, 32 * GIB, 500 * GIB))
     check_fits(cluster, PackingPlan("t", (fitting,)))
@@ -198,7 +197,7 @@ def test_containers_that_no_machine_has_room_for() -> None:
 
 
 def test_spark_on_yarn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Its queue is a setting of Spark, its folder what Spark finds YARN by."""
+    """Its queue is a setting of Spark, its folder Spark's path to YARN."""
     monkeypatch.setenv("HADOOP_CONF_DIR", "/elsewhere")
     text = f"scheduler: spark\nspark: {{master: yarn, queue: prod, conf_dir: {tmp_path}}}"
     backend = backend_of(parse(text, "big", "big.yaml"))
@@ -208,7 +207,7 @@ def test_spark_on_yarn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_wrong_spark_master_is_told_of() -> None:
-    """By the back end that knows masters."""
+    """By the back end."""
     cluster = parse("scheduler: spark\nspark: {master: 'mars://x'}", "s", "s.yaml")
     with pytest.raises(UsageError, match="mars"):
         backend_of(cluster)

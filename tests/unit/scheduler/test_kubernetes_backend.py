@@ -40,7 +40,7 @@ RUNNING = {"containerStatuses": [{"name": "heron", "state": {"running": {}}}]}
 
 
 class Cluster(StandIn):
-    """A stand-in whose Deployments have a pod that runs, unless the quota refuses it."""
+    """A stand-in whose Deployments have a running pod, unless refused by the quota."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class Cluster(StandIn):
             super()._create(EVENTS, event)
 
     def numbers(self, collection: str) -> list[int]:
-        """The containers that have an object in a collection."""
+        """Containers with an object in a collection."""
         paths = [each for each in self.objects if each.startswith(f"{collection}/")]
         found = [self.objects[each]["object"]["metadata"]["labels"] for each in paths]
         return sorted(int(labels[CONTAINER_LABEL]) for labels in found)
@@ -99,7 +99,7 @@ class Cluster(StandIn):
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    """An API server that kubectl would ask."""
+    """An API server of kubectl."""
     cluster = Cluster()
     cluster.start()
     monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig(tmp_path)))
@@ -110,7 +110,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
 
 @pytest.fixture
 def backend() -> KubernetesBackend:
-    """What a cluster's file describes."""
+    """The back end of a cluster's file."""
     options = {"image": "heronpy:0.2.0", "node_selector": {"place": "west", "disk": "any"}}
     return KubernetesBackend(ClusterConfig("k8s", "k8s.yaml", "kubernetes", URL, options=options))
 
@@ -129,7 +129,8 @@ def submission(tmp_path: Path) -> Submission:
 def test_a_topology_is_deployed_and_ended(
     cluster: Cluster, backend: KubernetesBackend, submission: Submission
 ) -> None:
-    """Its code is in the state store before a pod could ask for it; at the end nothing is left."""
+    """Its code is in the state store before a pod could request the code; at the end the cluster is
+    empty."""
     backend.check(submission)
     backend.deploy(submission)
     assert cluster.numbers(DEPLOYMENTS) == cluster.numbers(PODS) == [0, 1, 2]
@@ -159,7 +160,7 @@ def test_an_image_that_cannot_be_pulled_leaves_nothing(
     submission: Submission,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Waiting for room does not help it."""
+    """A wait for room would be in vain."""
     monkeypatch.setattr(pod_start, "FAILING_SECS", 0.0)
     cluster.fault = lambda _, path: (404, "no log") if path.endswith("/log") else None
     waiting = {"reason": "ErrImagePull", "message": "heronpy:0.2.0: not found"}
@@ -186,7 +187,7 @@ def test_a_volume_that_is_missing_is_told_by_an_event(
 def test_an_api_server_that_refuses_an_object_is_told_in_one_line(
     cluster: Cluster, backend: KubernetesBackend, submission: Submission
 ) -> None:
-    """Who submits may not create Deployments."""
+    """The submitting user lacks the right to create Deployments."""
 
     def fault(method: str, path: str) -> tuple[int, str] | None:
         return (403, "no rights") if (method, path) == ("POST", DEPLOYMENTS) else None
@@ -200,7 +201,7 @@ def test_an_api_server_that_refuses_an_object_is_told_in_one_line(
 def test_containers_are_restarted(
     cluster: Cluster, backend: KubernetesBackend, submission: Submission
 ) -> None:
-    """The topology master's node goes, so that the next one need not wait for a session."""
+    """The topology master's node goes, so that the next master does not wait for a session."""
     backend.deploy(submission)
     before = [each for each in cluster.objects if each.startswith(PODS)]
     with open_store(URL) as store:
@@ -219,7 +220,7 @@ def test_containers_are_restarted(
 def test_containers_are_added_and_removed(
     cluster: Cluster, backend: KubernetesBackend, submission: Submission
 ) -> None:
-    """Any of them, not only the last one."""
+    """Any container, not only the last."""
     deployed(backend, submission)
     backend.scale("words", [3, 4], [])
     backend.scale("words", [], [1, 3])
@@ -238,7 +239,7 @@ def test_containers_are_added_and_removed(
 def test_objects_that_the_state_does_not_know_are_named(
     cluster: Cluster, backend: KubernetesBackend, submission: Submission
 ) -> None:
-    """A topology of this name, of another root of the state or of one that was emptied."""
+    """A topology of equal name, of another root of the state or of an emptied root."""
     backend.deploy(submission)
     with pytest.raises(HeronError, match=r"the state store does not know them.*heronpy kill words"):
         backend.check(submission)
@@ -250,7 +251,7 @@ def test_objects_that_the_state_does_not_know_are_named(
 def test_a_topology_s_labels_of_nodes_decide(
     cluster: Cluster, backend: KubernetesBackend, submission: Submission
 ) -> None:
-    """Over those of the cluster's file."""
+    """Over the cluster's file."""
     labels = {keys.NODE_LABELS: {"disk": "ssd", "zone": 1}}
     shown = backend.preview(
         replace(submission, topology=replace(submission.topology, config=labels))
@@ -263,8 +264,8 @@ def test_a_topology_s_labels_of_nodes_decide(
 def test_a_component_s_constraints_are_those_of_its_containers(
     cluster: Cluster, backend: KubernetesBackend, submission: Submission
 ) -> None:
-    """Also of one that an update adds, by the packing plan that it has stored: of either group,
-    and of one that had no container before."""
+    """Also of a container added by an update, by the stored packing plan: of either group, and of a
+    component without a container before."""
     config = {
         keys.NODE_LABELS: {"disk": "ssd"},
         keys.CONSTRAINTS: {"lights": {"place": "edge"}, "alarm": {"place": "police"}},
@@ -301,7 +302,7 @@ def placed(containers: dict[int, str]) -> PackingPlan:
 
 
 def deployed(backend: KubernetesBackend, submission: Submission) -> None:
-    """With what `submit` registers before."""
+    """With the nodes of `submit`."""
     with open_store(URL) as store:
         store.put(topology_path("words"), topology_to_json(submission.topology))
         store.put(packing_path("words"), packing_to_json(submission.packing))

@@ -1,4 +1,4 @@
-"""Requests in a real state store, carried out against a master and containers that are fakes."""
+"""Requests in a real state store, carried out against a fake master and fake containers."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def test_changes_of_the_state_come_in_the_order_in_which_they_were_asked(world: World) -> None:
-    """Also if nobody answers for a while: the later one must not come first."""
+    """Also after a time without answers: the later change must not come first."""
     world.master.answers = False
     paused, active = world.ask(OperationKind.DEACTIVATE), world.ask(OperationKind.ACTIVATE)
     world.poll(3)
@@ -132,7 +132,7 @@ def test_what_has_ended_is_killed_without_a_drain(world: World) -> None:
 
 
 def test_an_update_that_is_under_way_is_cancelled(world: World) -> None:
-    """It was a mistake, and all wait: the command ends when all is as before."""
+    """An update by mistake: the command ends after the rollback."""
     update = world.ask(OperationKind.UPDATE, packing=packing_to_json(NEW))
     world.poll()
     cancel = world.ask(OperationKind.CANCEL)
@@ -176,7 +176,7 @@ def test_an_update_that_is_aborted_says_why(world: World) -> None:
 
 
 def test_a_master_that_dies_with_its_answer_is_not_asked_again(world: World) -> None:
-    """Its successor goes on with what it had stored."""
+    """Its successor continues from the stored state."""
     world.master.answers = False
     update = world.ask(OperationKind.UPDATE, packing=packing_to_json(NEW))
     world.poll()
@@ -196,7 +196,7 @@ def test_a_second_update_is_refused(world: World) -> None:
 
 
 def test_of_two_updates_asked_at_once_the_second_fails(world: World) -> None:
-    """Each asker saw none when it looked."""
+    """Neither command saw the second update."""
     first = world.ask(OperationKind.UPDATE, packing=packing_to_json(NEW))
     asked = world.store.get(operation_path(NAME, 1))
     world.store.put(operation_path(NAME, 2), asked)
@@ -260,7 +260,7 @@ def _unreachable(*_: object) -> None:
 
 
 def with_savepoint(world: World, tmp_path: Path) -> Callable[[], Operation]:
-    """A kill with a savepoint is asked for, of a topology that keeps its states in a folder."""
+    """A kill with a savepoint is asked for, of a topology with states in a folder."""
     config = {"topology.checkpoint.store": f"{tmp_path}/states"}
     world.store.put(topology_path(NAME), topology_to_json(TopologySpec(NAME, (), config)))
     world.store.put(checkpoints_path(NAME), {"latest": 4, "completed": [{"number": 4, "at": 5.0}]})
@@ -285,7 +285,8 @@ def test_a_kill_with_a_savepoint_ends_when_it_is_there(world: World, tmp_path: P
 def test_a_savepoint_that_another_machine_takes_is_signed_as_its_users_own(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a sandbox of Aurora or a container of YARN: its folder has another key, or none."""
+    """In a sandbox of Aurora or a container of YARN: its folder has a different key, or lacks a
+    key."""
     mine, others = b"m" * 32, b"o" * 32
     monkeypatch.setenv("HERONPY_HOME", f"{tmp_path}/sandbox")
     pair = Keys.new(states=states_key(mine, NAME))
@@ -322,7 +323,7 @@ def test_a_savepoint_in_a_folder_that_is_in_use_is_refused(world: World, tmp_pat
 
 
 def test_each_action_and_each_failure_is_told_to_the_master(world: World) -> None:
-    """Who asked for what is an event of the topology, and so is what was refused."""
+    """Each request and each refusal is an event of the topology, with its user."""
     world.ask(OperationKind.DEACTIVATE)
     world.poll(3)
     world.master.answers = False

@@ -22,14 +22,14 @@ from heron_io.polling import wait_until
 from heron_io.processes import SupervisorLink, fork_child
 
 END_SECS = 60.0
-"""A deadline that nothing comes near."""
+"""A deadline far above any test."""
 
 
 def test_only_what_a_death_has_left_is_killed() -> None:
-    # 7 is ours, 8 let go of an instance that lives, 9 comes from one that has just died.
+    # 7 is ours, 8 is a daemon of a live instance, 9 the child of a process just dead.
     assert to_kill({7, 8, 9}, {7}, {8}, someone_died=True, is_exiting=lambda pid: False) == {9}
     assert to_kill({7, 8, 9}, {7}, {8}, False, lambda pid: False) == set()
-    # kill -9 of a container: its files are closed, which wakes us, before it can be reaped.
+    # kill -9 of a container: its files are closed, with a wake-up, before the reaping.
     assert to_kill({7, 8, 9}, {7}, {8}, False, lambda pid: pid == 7) == {9}
     assert to_kill({7, 8}, {7}, {8}, False, lambda pid: True) == set()
 
@@ -37,7 +37,7 @@ def test_only_what_a_death_has_left_is_killed() -> None:
 def test_what_a_killed_process_leaves_is_killed_though_nobody_has_reaped_it_yet(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It ends between the last waitpid(2) and the look at our children."""
+    """The process ends between the last waitpid(2) and the scan of our children."""
     killed: list[int] = []
     children, exiting = {8}, set[int]()
     monkeypatch.setattr(orphans, "children_of_this_process", lambda: set(children))
@@ -56,8 +56,8 @@ def test_what_a_killed_process_leaves_is_killed_though_nobody_has_reaped_it_yet(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc/PID/stat is Linux's")
 def test_a_process_that_ends_is_known_before_it_is_reaped() -> None:
-    """kill -9 of a container: what its bolts had started comes to the scheduler while the container
-    is still there, and must not be taken for a daemon that somebody let go of."""
+    """kill -9 of a container: children of its bolts are inherited by the scheduler while the
+    container still exists, and must not be taken for daemons."""
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
     assert not is_exiting(child.pid)
     child.kill()
@@ -67,7 +67,7 @@ def test_a_process_that_ends_is_known_before_it_is_reaped() -> None:
 
 
 def parent_of_many(link: SupervisorLink, file: Path) -> int:
-    """User code that starts processes in each way there is, one with a child of its own."""
+    """User code that starts processes in every way, once with a grandchild."""
     sleeper = "import time; time.sleep(1000)"
     with_child = f"import subprocess as s, sys; s.run([sys.executable, '-c', {sleeper!r}])"
     started = [
@@ -92,14 +92,14 @@ def parent_of_many(link: SupervisorLink, file: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A process and what it has started; 0 and nothing while that is not known."""
+    """A process and its children; 0 and empty while unknown."""
 
     parent: int = 0
     started: tuple[int, ...] = ()
 
 
 def written(file: Path, besides: int = 0) -> Family:
-    """What user code wrote down, when it is not of the process `besides`."""
+    """Record of user code, except of the process `besides`."""
 
     def found() -> Family | None:
         if not file.exists():
@@ -127,7 +127,7 @@ def test_what_a_bolt_has_started_ends_with_it(tmp_path: Path) -> None:
     second = written(file, first.parent)
     assert wait_until(lambda: not any(map(psutil.pid_exists, first.started)), END_SECS)
     assert all(map(psutil.pid_exists, second.started)), "those of its successor live"
-    # Somebody closes the terminal, or wants it to read its configuration again: it ends in order.
+    # A closed terminal, or a request to reread the configuration: a graceful end.
     os.kill(supervisor.pid, signal.SIGHUP)
     assert os.waitpid(supervisor.pid, 0)[1] == 0
     os.close(supervisor.lifeline)
@@ -136,7 +136,7 @@ def test_what_a_bolt_has_started_ends_with_it(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="subreapers are Linux's")
 def test_what_a_bolt_has_started_ends_with_its_container(tmp_path: Path) -> None:
-    """kill -9 of a container: the scheduler above it inherits what its bolts had started."""
+    """kill -9 of a container: the scheduler above inherits children of its bolts."""
     file = tmp_path / "started"
     bolt = ProcessSpec("bolt", "test: bolt", lambda link: parent_of_many(link, file), 0.3, True)
 

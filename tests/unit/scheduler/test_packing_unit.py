@@ -43,7 +43,7 @@ def placed(plan: PackingPlan) -> list[list[tuple[int, str, int]]]:
 
 
 def test_round_robin_deals_in_order_of_declaration() -> None:
-    # The topology that everybody starts with: no resources set, two containers.
+    # The topology of every first try: no resources set, two containers.
     plan = pack(topology({"topology.stmgrs": 2}, word=2, count=3))
     assert placed(plan) == [
         [(1, "word", 0), (3, "count", 0), (5, "count", 2)],
@@ -52,7 +52,7 @@ def test_round_robin_deals_in_order_of_declaration() -> None:
     assert [container.id for container in plan.containers] == [1, 2]
     assert {each.resource for each in plan.instances.values()} == {Resource(1.0, GIB, GIB)}
     # One core, 2 GB (stream and metrics manager) and 12 GB of disk are Heron's padding; disk is
-    # what the fullest container needs.
+    # sized for the fullest container.
     assert plan.containers[0].resource == Resource(4.0, 5 * GIB, 15 * GIB)
     assert plan.containers[1].resource == Resource(3.0, 4 * GIB, 15 * GIB)
 
@@ -146,7 +146,7 @@ def test_first_fit_fills_gaps_with_the_small_ones() -> None:
 
 
 def test_first_fit_sorts_by_cpu_when_told() -> None:
-    # A CPU-bound component goes first, so it shares with the ones that need memory.
+    # A CPU-bound component goes first, so it shares with memory-bound ones.
     config = {
         **FIRST_FIT,
         "topology.component.cpumap": "busy:6,large:1",
@@ -165,7 +165,7 @@ def test_first_fit_sorts_by_cpu_when_told() -> None:
 
 
 def test_first_fit_honours_the_most_instances() -> None:
-    # Somebody wants at most two processes of Python on a machine, whatever its size.
+    # At most two processes of Python on a machine of any size.
     config = {
         **FIRST_FIT,
         "topology.container.max.instances": 2,
@@ -287,7 +287,7 @@ FIRST_FIT_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ids=lambda value: str(value)[:60],
 )
 def test_what_cannot_be_packed_is_refused_by_name(config: dict[str, Any], message: str) -> None:
-    # The author reads one line that says which key and what to write there.
+    # The author reads a line with the key and a right value.
     with pytest.raises(TopologyError) as caught:
         pack(topology(config, word=1, count=2))
     assert message in str(caught.value)

@@ -1,4 +1,4 @@
-"""What a run leaves for the next one of its name, and what that makes of it."""
+"""State of a run for the next run of its name, and the next run's use of the state."""
 
 import os
 from collections.abc import Mapping
@@ -35,7 +35,6 @@ EFFECTIVELY_ONCE = {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE}
 
 
 def topology(config: Mapping[str, Any] | None = None, **parallelism: int) -> TopologySpec:
-    """Its first component is the spout."""
     components = tuple(
         ComponentSpec(name, number == 0, f"module.{name}", count)
         for number, (name, count) in enumerate(parallelism.items())
@@ -44,7 +43,6 @@ def topology(config: Mapping[str, Any] | None = None, **parallelism: int) -> Top
 
 
 def state(component: str) -> ComponentState:
-    """An empty one."""
     named = NamedStates(MemoryBackend(StateCodec(component)), CurrentKey(component), lambda: 0.0)
     return ComponentState(named)
 
@@ -61,7 +59,6 @@ def files(tmp_path: Path) -> LocalFiles:
 
 
 def checkpoint(files: LocalFiles, number: int, of: TopologySpec = EXACT, at_end: str = "") -> None:
-    """A complete one."""
     packing = pack(of)
     for task, each in packing.instances.items():
         files.save("words", number, task, as_bytes(state(each.component).deferred_snapshot()))
@@ -70,7 +67,7 @@ def checkpoint(files: LocalFiles, number: int, of: TopologySpec = EXACT, at_end:
 
 
 def own_states(files: LocalFiles, run: str, packing: PackingPlan) -> None:
-    """What the instances of a run have saved by themselves."""
+    """States saved by the instances of a run on their own."""
     for task in packing.instances:
         files.save(f"words/own/{run}/{task}", 3, task, b"state")
 
@@ -90,7 +87,7 @@ def test_a_run_that_was_stopped_leaves_its_newest_checkpoint(files: LocalFiles) 
 
 
 def test_without_the_state_store_the_newest_one_that_is_described_counts(files: LocalFiles) -> None:
-    """ZooKeeper has lost its data, or was that of one run."""
+    """ZooKeeper has lost its data, or was private to a run."""
     checkpoint(files, 7)
     checkpoint(files, 8)
     files.save("words", 9, 1, b"begun")
@@ -101,7 +98,7 @@ def test_without_the_state_store_the_newest_one_that_is_described_counts(files: 
 
 
 def test_a_run_never_begins_behind_what_sinks_have_committed(files: LocalFiles) -> None:
-    """Its description could not be written: an older one would write lines twice."""
+    """Its description could not be written: an older checkpoint would write lines twice."""
     checkpoint(files, 6)
     with pytest.raises(
         HeronError, match=r"/7 is neither .* completed checkpoint.*; --fresh starts from scratch"
@@ -162,7 +159,7 @@ def test_another_topology_of_the_same_name_is_refused(files: LocalFiles) -> None
 def test_a_mode_that_does_not_use_what_is_kept_is_refused(
     files: LocalFiles, mode: str, left: str
 ) -> None:
-    """Somebody tries it with another -o: what it has counted must not be gone without a word."""
+    """A try with another -o: its counts must not vanish silently."""
     checkpoint(files, 7)
     made = topology({keys.RELIABILITY_MODE: mode}, lines=1, count=2)
     with pytest.raises(HeronError, match=f"left {left}, which {mode} does not use: -o "):
@@ -183,12 +180,7 @@ def test_what_instances_have_saved_is_for_the_same_tasks(files: LocalFiles) -> N
         previous_run_of(EXACT, pack(EXACT), files, {})
 
 
-# --- from one run to the next -------------------------------------------------------------------
-
-
 class World:
-    """Runs of one topology, without processes."""
-
     def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
         self.home = Home(str(path))
         self.topology = topology({**EXACT.config, **config}, lines=1, count=2)
@@ -196,12 +188,12 @@ class World:
         self.files = LocalFiles(where)
 
     def submission(self) -> Submission:
-        """As the command line makes it."""
+        """A submission like the command line's."""
         packing = pack(self.topology)
         return Submission(self.topology, packing, self.home.store_url, self.home, True)
 
     def begin(self, submission: Submission) -> Any:
-        """Registered, with its states; what the state store says of its checkpoints."""
+        """Register a run with its states; returns the state store's node of checkpoints."""
         register(submission, LocalBackend())
         self.home.clean_logs("words")
         bring_states(submission, is_here=True)
@@ -209,7 +201,7 @@ class World:
             return store.get(checkpoints_path("words"))
 
     def run(self, state: str = "RUNNING", *, is_over: bool = False, number: int = 4) -> None:
-        """It completes a checkpoint, and its nodes go."""
+        """Complete a checkpoint, and remove the nodes."""
         checkpoint(self.files, number, self.topology)
         with open_store(self.home.store_url) as store:
             completed = [{"number": number, "at": 1e9, "secs": 1.0, "size_bytes": 3}]
@@ -298,7 +290,7 @@ def test_divided_states_come_behind_the_numbers_of_before(world: World) -> None:
 
 
 def test_a_disk_that_is_not_mounted_is_no_first_run(here: Path) -> None:
-    """It is refused until the disk is there, or somebody wants to start again."""
+    """Refused until the disk is mounted, or until --fresh."""
     world = World(here, {keys.CHECKPOINT_STORE: str(here / "disk" / "kept")})
     world.begin(resumed(world.submission()))
     world.run()
@@ -318,7 +310,7 @@ def test_a_disk_that_is_not_mounted_is_no_first_run(here: Path) -> None:
 
 
 def test_own_states_on_a_disk_that_is_not_mounted_are_missed(here: Path) -> None:
-    """Not if the run has never been up, or has saved nothing."""
+    """Not if the run has never been up, or without saves."""
     config = {**AT_LEAST_ONCE.config, keys.CHECKPOINT_STORE: str(here / "kept")}
     world = World(here, config)
     for is_up, has_saved in ((False, False), (True, False), (True, True)):

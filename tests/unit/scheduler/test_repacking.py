@@ -1,4 +1,4 @@
-"""Packing again: what stays, what moves, what is refused, and what a dry run prints."""
+"""Packing again: kept and moved instances, refusals, and the output of a dry run."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def topology(config: dict[str, Any], **parallelism: int) -> TopologySpec:
 
 
 def placed(plan: PackingPlan) -> dict[int, list[tuple[int, str, int]]]:
-    """container -> its (task, component, index)."""
+    """container -> (task, component, index) of its instances."""
     return {
         container.id: [(each.task, each.component, each.index) for each in container.instances]
         for container in plan.containers
@@ -33,7 +33,7 @@ def placed(plan: PackingPlan) -> dict[int, list[tuple[int, str, int]]]:
 
 
 def test_more_instances_than_a_container_got_go_into_a_new_one() -> None:
-    # On a cluster the one container cannot grow: it got what its four instances need.
+    # On a cluster the only container cannot grow: sized for its four instances.
     spec = topology({}, word=1, count=3)
     before = pack(spec)
     after = repack(spec, before, {"count": 5})
@@ -52,7 +52,7 @@ def test_the_last_instances_go_and_an_empty_container_with_them() -> None:
 
 
 def test_a_task_id_that_was_freed_in_the_middle_is_not_given_again() -> None:
-    # An old word about task 2 must not be taken for one about another instance.
+    # An old message about task 2 must not be taken for one about a new instance.
     spec = topology({}, word=2, count=2)
     fewer = repack(spec, pack(spec), {"word": 1})
     assert placed(repack(spec, fewer, {"word": 2}))[1] == [
@@ -107,13 +107,13 @@ def test_what_cannot_be_is_refused(
 
 @pytest.mark.parametrize(("parallelism", "containers"), [({"count": 3}, None), ({}, 1)])
 def test_asked_again_nothing_changes(parallelism: dict[str, int], containers: int | None) -> None:
-    # A script that says how many there are to be runs every night.
+    # A script with a fixed parallelism runs every night.
     spec = topology({}, word=1, count=3)
     assert repack(spec, pack(spec), parallelism, containers) == pack(spec)
 
 
 def test_on_this_machine_a_container_grows() -> None:
-    # Nobody asked for another container, and nobody has reserved a size for this one.
+    # A further container was not requested, and this container has no reserved size.
     spec = topology({}, word=1, count=3)
     after = repack(spec, pack(spec), {"count": 5}, grow=True)
     assert [len(each.instances) for each in after.containers] == [6]
@@ -136,7 +136,7 @@ def test_a_dry_run_tells_what_becomes_of_each_container() -> None:
 
 @given(st.data())
 def test_whatever_changes_every_instance_is_there_once(data: st.DataObject) -> None:
-    # One that is placed twice or nowhere, or a survivor that changes its task, loses tuples.
+    # An instance placed twice or nowhere, or a survivor with a changed task, loses tuples.
     numbers = st.integers(1, 6)
     parallelism = {"word": data.draw(numbers), "count": data.draw(numbers)}
     most = sum(parallelism.values())

@@ -67,7 +67,7 @@ OURS = Trust(trusts_all=True)
 
 
 class Left:
-    """A checkpoint of a topology of which each sink had one message left, some of it processed."""
+    """A checkpoint of a topology with a partly processed message left at each sink."""
 
     def __init__(
         self, path: Path, grouping: GroupingSpec, sinks: int, has_state: bool = True
@@ -99,7 +99,7 @@ class Left:
         return read_savepoint(self.url, after, pack(after), allow, OURS), pack(after)
 
     def begun(self, savepoint: Savepoint, packing: PackingPlan, number: int = NUMBER) -> Any:
-        """What each sink processes first, and the parts of its state, as its instance finds it."""
+        """First input of each sink, and the parts of its state, as restored by its instance."""
         savepoint.write(self.files, "words", number)
         (completed,) = savepoint.node(number, 1)["completed"]
         previous = {name: tuple(tasks) for name, tasks in completed.get("former", {}).items()}
@@ -134,7 +134,7 @@ def test_a_folder_with_saved_input_begins_more_and_fewer_sinks_and_each_tuple_co
 
 
 def test_a_sink_without_state_loses_none_of_its_input(tmp_path: Path) -> None:
-    """It has nothing but what it had not processed: that was dropped without a word."""
+    """Its only state is unprocessed input: earlier dropped silently."""
     left = Left(tmp_path, SHUFFLE, 2, has_state=False)
     savepoint, packing = left.read(3)
     words = [each for words, _ in left.begun(savepoint, packing).values() for each in words]
@@ -152,7 +152,7 @@ def test_as_many_sinks_take_the_input_as_it_was(tmp_path: Path) -> None:
 def test_a_run_that_dies_before_its_first_checkpoint_leaves_the_input_to_the_next(
     tmp_path: Path,
 ) -> None:
-    """It may have another parallelism again, and the state store may have been emptied."""
+    """The next run may have another parallelism, and the state store may have been emptied."""
     left = Left(tmp_path, FIELDS, 2)
     savepoint, packing = left.read(3)
     left.begun(savepoint, packing)

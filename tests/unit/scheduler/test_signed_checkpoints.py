@@ -1,4 +1,4 @@
-"""A checkpoint that somebody else has changed or written is refused before a value is opened."""
+"""A checkpoint changed or written by another user is refused before a value is opened."""
 
 import json
 import shutil
@@ -28,11 +28,11 @@ USERS_KEY, ANOTHER = b"k" * 32, b"a" * 32
 KEY = states_key(USERS_KEY, "words")
 COUNT = pack(BEFORE).tasks_of["count"][0]
 PADDING = "x" * FILE_BYTES_MIN
-"""Makes a state large enough for a file of its own."""
+"""Makes a state large enough for a separate file."""
 
 
 def trapped(key: str = "word") -> bytes:
-    """The state of a count, which tells when a value of it is opened."""
+    """The state of a count, with a report of each opened value."""
     counted = state("count")
     counts(counted).for_key(key).put((PADDING, [Trap()]))
     saved = as_bytes(counted.deferred_snapshot())
@@ -43,7 +43,7 @@ def trapped(key: str = "word") -> bytes:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """Its checkpoint is signed, and its counts are traps."""
+    """Its checkpoint is signed, and counts are traps."""
     made = World(tmp_path)
     made.store = LocalFiles(f"{tmp_path}/store", KEY)
     for component, tasks in made.packing.tasks_of.items():
@@ -75,7 +75,7 @@ def without_a_signature(world: World) -> None:
 
 
 def with_the_signature_of_the_state_before(world: World) -> None:
-    """The file is whole, as its maker has seen to."""
+    """The file is whole, by its maker."""
     signature = file(world).read_bytes()[-SIGNATURE_BYTES:]
     saved = trapped("another")
     file(world).write_bytes(header_of(saved, signature) + saved + signature)
@@ -90,7 +90,7 @@ def of_another_task(world: World) -> None:
 
 
 def with_another_file(world: World) -> None:
-    """The file of the state has another content, and a name after it."""
+    """The file of the state has another content, and a matching name."""
     other = LocalFiles(f"{world.path}/other")
     other.save("words", 7, COUNT, trapped("another"))
     listed = world.path / "other" / "words" / "7" / f"{COUNT}.files"
@@ -131,7 +131,7 @@ def test_a_checkpoint_that_somebody_changed_is_refused_before_a_value_is_opened(
 
 
 def test_a_changed_file_of_a_state_is_refused_before_a_value_is_opened(world: World) -> None:
-    """Its name is signed, and says what it has to hold."""
+    """The signed name fixes the content."""
     ((name, size),) = json.loads(file(world).with_name(f"{COUNT}.files").read_text())
     (world.path / "store" / "words" / "shared" / str(COUNT) / name).write_bytes(bytes(size))
     with pytest.raises(HeronError, match="does not match its checksum"):
@@ -160,7 +160,7 @@ def test_a_strangers_checkpoint_begins_nothing(world: World, trust: Trust) -> No
 def test_a_savepoint_that_says_it_is_a_checkpoint_needs_a_signature_all_the_same(
     world: World,
 ) -> None:
-    """Whoever wrote its description chooses what that says."""
+    """The description is under the writer's control."""
     without_a_signature(world)
     described = {**to_json(world.described()), "is_savepoint": False}
     world.store.checkpoint("words", 7).describe(described)

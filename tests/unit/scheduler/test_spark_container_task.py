@@ -1,4 +1,4 @@
-"""What follows from the end of a container, and how long a task waits before it fails."""
+"""Consequences of a container's end, and the wait of a task before a failure."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -83,7 +83,7 @@ def test_an_error_that_cannot_say_what_it_is_is_named_all_the_same() -> None:
 
 @dataclass(frozen=True)
 class Executor:
-    """Of Spark's status store: why it was removed, None while it is there."""
+    """Of Spark's status store: reason of the removal, None while present."""
 
     reason: str | None
 
@@ -127,7 +127,7 @@ class Application:
 
 
 def test_executors_that_end_by_themselves_are_counted() -> None:
-    # The workers' Java is another one: each executor ends as soon as it has registered.
+    # The workers' Java is another one: each executor ends right after its registration.
     ended = Executor("Command exited with code 1")
     idle = Executor("Executor killed by driver.")
     context: Any = Application((Executor(None), ended, idle, ended))

@@ -1,4 +1,4 @@
-"""What a supervisor decides, without processes: the clock and the operating system are a fake."""
+"""Decisions of a supervisor, without processes: the clock and the operating system are a fake."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -52,7 +52,6 @@ def _never_run(link: SupervisorLink) -> int:
 
 
 def spec(name: str, *final_codes: int) -> ProcessSpec:
-    """A process of that name."""
     codes = frozenset(final_codes)
     return ProcessSpec(name, name, _never_run, SHUTDOWN_SECS, killed_with_parent=True,
                        final_codes=codes)  # fmt: skip
@@ -60,7 +59,8 @@ def spec(name: str, *final_codes: int) -> ProcessSpec:
 
 @dataclass
 class Machine:
-    """Does what the core says, and notes it; every process it starts runs until a test ends it."""
+    """Carries out and notes the core's instructions; every started process runs until ended by a
+    test."""
 
     core: SupervisorCore
     now: float = 100.0
@@ -70,7 +70,7 @@ class Machine:
     _pids: int = 0
 
     def does(self, event: Event, after_secs: float = 0.0) -> list[Instruction]:
-        """What the core has done about an event, starts included."""
+        """Actions of the core after an event, starts included."""
         self.now += after_secs
         self.done = []
         self._handle(event)
@@ -89,7 +89,8 @@ class Machine:
         self.core.validate()
 
     def passes(self, secs: float, *alive: str) -> list[Instruction]:
-        """Time passes second by second, and these processes send heartbeats; what was done."""
+        """Time passes second by second, and the given processes send heartbeats; returns the
+        actions."""
         done: list[Instruction] = []
         until = self.now + secs
         while self.now < until:
@@ -112,7 +113,7 @@ def running(*specs: ProcessSpec) -> Machine:
 
 
 def starts(instructions: Sequence[Instruction]) -> list[str]:
-    """The names of what was started."""
+    """Names of started processes."""
     return [each.spec.name for each in instructions if isinstance(each, StartProcess)]
 
 
@@ -120,7 +121,7 @@ def starts(instructions: Sequence[Instruction]) -> list[str]:
 
 
 def test_a_process_that_crashes_once_is_back_at_once() -> None:
-    # A bolt hits a bad record in the night: it should cost as little as possible.
+    # A bolt hits a bad record in the night: at the least possible cost.
     machine = running(spec("manager"), spec("bolt"))
     assert starts(machine.does(ProcessEnded("bolt", 1, "KeyError"))) == ["bolt"]
     assert "bolt ended with exit code 1: KeyError" in machine.logged
@@ -137,7 +138,7 @@ def test_the_second_time_it_waits() -> None:
 
 
 def test_one_that_keeps_ending_ends_the_supervisor() -> None:
-    # A bolt that cannot connect to its database: what it says is the reason of the whole end.
+    # A bolt without a connection to its database: its error is the reason of the whole end.
     machine = running(spec("manager"), spec("bolt"))
     machine.does(ProcessEnded("bolt", 1, "no database"))
     machine.does(ProcessEnded("bolt", 1, "no database"))
@@ -164,7 +165,7 @@ def test_one_that_says_nothing_is_described_by_its_signal() -> None:
 
 
 def test_a_stream_manager_that_was_frozen_and_aborts_once_is_no_failure() -> None:
-    """libzmq does it now and then. It counts if it happens all the time."""
+    """libzmq aborts at times. Repeated aborts count."""
     machine = Machine(SupervisorCore((spec("manager"),), 0, SILENT_SECS))
     machine.does(SupervisorTimer())
     assert starts(machine.does(ProcessEnded("manager", -6))) == ["manager"]
@@ -185,7 +186,7 @@ def unlimited(*specs: ProcessSpec, was_up: bool = False) -> Machine:
 
 
 def ends(machine: Machine, name: str, times: int) -> list[Instruction]:
-    """A process ends as soon as it runs, so often; what was done about the last end."""
+    """A process ends as soon as it runs, so often; returns the actions after the last end."""
     done: list[Instruction] = []
     for _ in range(times):
         while machine.phases[name] is not ProcessPhase.RUNNING:
@@ -220,7 +221,7 @@ def test_a_restart_says_how_often_and_when_the_next_try_is() -> None:
 
 
 def test_one_that_has_never_been_up_is_told_of_at_once() -> None:
-    """Its class cannot be imported: whoever has started the topology waits for an answer."""
+    """Its class cannot be imported: the submitting command waits for an answer."""
     machine = unlimited(spec("manager"), spec("bolt"))
     machine.does(CameUp("manager"))
     began = machine.now
@@ -254,7 +255,7 @@ def test_a_stable_run_wipes_the_slate() -> None:
 
 
 def test_a_final_code_ends_the_supervisor_with_it() -> None:
-    # The topology master says that the work is done: nothing is started again.
+    # The topology master reports the end of the work: restarts stop.
     machine = running(spec("master", ExitCode.ENDED), spec("other"))
     assert machine.does(ProcessEnded("master", ExitCode.ENDED, "all done")) == [
         TerminateProcess("other")
@@ -298,7 +299,7 @@ def test_whoever_was_stopped_itself_gives_those_that_end_their_time() -> None:
 
 
 def test_one_that_cannot_be_killed_is_killed_again_later() -> None:
-    # In an uninterruptible system call, such as a read from a network disk that is away.
+    # In an uninterruptible system call, such as a read from a network disk out of reach.
     machine = running(spec("only"))
     assert machine.passes(2 * SILENT_SECS + 3.0) == [KillProcess("only"), KillProcess("only")]
 
@@ -346,9 +347,6 @@ def test_without_a_limit_a_process_may_use_what_there_is() -> None:
     assert machine.does(MemoryMeasured("manager", 1 << 40)) == []
 
 
-# --- which processes are wanted -----------------------------------------------------------------
-
-
 def test_a_change_of_plan_is_read_once_however_often_it_is_said() -> None:
     machine = running(spec("manager"))
     machine.does(ProcessPlanChanged({"packing": 1}))
@@ -393,7 +391,7 @@ def test_one_that_waits_for_its_restart_is_forgotten_if_nobody_wants_it() -> Non
 
 
 def test_a_leaver_s_end_counts_for_nothing() -> None:
-    # Whatever its exit code says: it was told to end.
+    # Whatever its exit code says: the process was told to end.
     machine = running(spec("manager"), spec("one", 5))
     machine.does(SpecsChanged([spec("manager")]))
     assert machine.does(ProcessEnded("one", 5)) == []
@@ -401,7 +399,7 @@ def test_a_leaver_s_end_counts_for_nothing() -> None:
 
 
 def test_a_plan_that_cannot_be_read_is_read_again_a_moment_later() -> None:
-    # The state store is away just now: nobody ends because of that.
+    # The state store is away just now: processes do not end for this reason.
     machine = running(spec("manager"))
     machine.does(ProcessPlanChanged(None))
     assert machine.does(SupervisorTimer()) == [ReadSpecs(None)]
@@ -414,7 +412,7 @@ def test_a_plan_that_cannot_be_read_is_read_again_a_moment_later() -> None:
 
 
 def test_all_end_in_order_the_first_last() -> None:
-    # Instances end before their stream manager: what they still say has to go somewhere.
+    # Instances end before their stream manager: their last messages need a receiver.
     machine = running(spec("manager"), spec("one"), spec("two"))
     assert machine.does(Stop(TERMINATED)) == [TerminateProcess("one"), TerminateProcess("two")]
     assert machine.does(ProcessEnded("one", 0)) == []
@@ -461,9 +459,6 @@ def test_one_that_is_leaving_already_has_to_end_as_the_others() -> None:
     assert machine.does(Stop(TERMINATED)) == [TerminateProcess("one"), TerminateProcess("two")]
     machine.does(ProcessEnded("two", 0))
     assert machine.does(ProcessEnded("one", 0)) == [TerminateProcess("manager")]
-
-
-# --- what it tells of itself --------------------------------------------------------------------
 
 
 def test_statistics_name_pid_starts_and_failures() -> None:

@@ -17,7 +17,7 @@ from heron_engine.scheduler.container.supervisor_events import ProcessSpec, Supe
 from heron_io.processes import SupervisorLink, fork_child
 
 END_SECS = 60.0
-"""A deadline that nothing comes near."""
+"""A deadline far above any test."""
 
 
 def _until_terminated(link: SupervisorLink) -> int:
@@ -39,7 +39,7 @@ def _stubborn(link: SupervisorLink) -> int:
 def process(
     name: str, main: Callable[[SupervisorLink], int] = _until_terminated, *, is_urgent: bool = True
 ) -> ProcessSpec:
-    """A child that stays."""
+    """A staying child."""
     return ProcessSpec(
         name, f"test: {name}", main, 0.3, killed_with_parent=True, is_urgent=is_urgent
     )
@@ -47,7 +47,8 @@ def process(
 
 @dataclass
 class Script:
-    """What the supervisor's reload hook answers, call by call; it notes who runs each time."""
+    """Answers of the supervisor's reload hook, call by call, with a note of the running
+    processes."""
 
     answers: list[list[ProcessSpec] | Exception]
     seen: list[dict[str, int]] = field(default_factory=list)
@@ -144,7 +145,7 @@ def test_a_store_that_is_away_ends_nobody() -> None:
 def test_many_that_begin_at_once_have_a_status_pipe_each(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """They are forked some at a time; none holds a pipe of another one open."""
+    """Children are forked some at a time, without open pipes of a sibling."""
     monkeypatch.setattr("heron_engine.scheduler.container.supervisor.FORKED_AT_ONCE_MAX", 2)
 
     def main(link: SupervisorLink) -> int:

@@ -58,7 +58,7 @@ def polled(world: World, times: int) -> None:
 def test_containers_are_replaced_one_by_one_and_the_master_last(
     world: World, killed_after: int | None
 ) -> None:
-    """Whoever carries it out may die at any moment, and no container is replaced twice."""
+    """The runner may die at any moment, and no container is replaced twice."""
     upgrade = world.ask(OperationKind.UPGRADE, engine=to_json(ENGINE))
     for number in range(100):
         if upgrade().is_over:
@@ -74,7 +74,7 @@ def test_containers_are_replaced_one_by_one_and_the_master_last(
 
 
 def test_the_next_container_waits_for_a_checkpoint(world: World) -> None:
-    """Registered is not enough: it has to be shown that the new one can save its state."""
+    """Registered is not enough: the new container must show a saved state."""
     world.ask(OperationKind.UPGRADE, engine=to_json(ENGINE))
     while not world.containers.restarted:
         polled(world, 1)
@@ -86,7 +86,7 @@ def test_the_next_container_waits_for_a_checkpoint(world: World) -> None:
 
 
 def test_a_container_that_does_not_come_back_ends_the_upgrade(world: World) -> None:
-    """It runs by what it ran before; the others are not touched."""
+    """The container runs its previous engine; the rest stay untouched."""
     world.containers.broken = ENGINE.version
     world.master.errors = {4: "ModuleNotFoundError: no module called pandas"}
     upgrade = world.ask(OperationKind.UPGRADE, engine=to_json(ENGINE))
@@ -116,7 +116,7 @@ def test_an_update_and_an_upgrade_are_not_mixed(world: World) -> None:
 
 
 def test_an_update_waits_for_its_time_and_others_go_on_meanwhile(world: World) -> None:
-    """A maintenance window at night; somebody scales by day, and whoever waits may be killed."""
+    """A maintenance window at night; a rescale by day, and the waiting command may be killed."""
     later = world.ask(OperationKind.UPGRADE, engine=to_json(ENGINE), **{AT: 1000.0})
     world.poll(3)
     assert "waits until 1970-01-01" in later().progress

@@ -1,4 +1,4 @@
-"""What the application master decides, event by event."""
+"""Decisions of the application master, event by event."""
 
 import random
 
@@ -52,7 +52,7 @@ def grant(number: int, name: str = "a") -> Grant:
 
 
 class Running:
-    """A core with a clock; `does` leaves out what is only logged."""
+    """A core with a clock; `does` leaves out log lines."""
 
     def __init__(self, *numbers: int) -> None:
         self.core = Core(LIMIT)
@@ -74,7 +74,7 @@ class Running:
         return all(each.phase is SlotPhase.RUNNING for each in self.core.slots.values())
 
     def up(self) -> "Running":
-        """Everything that is wanted runs."""
+        """All wanted containers run."""
         self.does(Registered())
         for number in self.core.slots:
             self.does(Allocated(grant(number)))
@@ -84,7 +84,7 @@ class Running:
 
 
 def test_every_container_is_asked_for_once_registered() -> None:
-    """Before that YARN would refuse it; the topology master starts at the same time."""
+    """Before that YARN would refuse the request; the topology master starts at the same time."""
     running = Running(1, 2)
     assert running.does(Tick()) == []
     assert running.does(Registered()) == [AskFor(1, ASK), AskFor(2, ASK), Publish(), StartMaster()]
@@ -92,7 +92,7 @@ def test_every_container_is_asked_for_once_registered() -> None:
 
 
 def test_a_container_belongs_to_the_slot_of_its_priority() -> None:
-    """Whatever the order in which they come; it is published before it is started."""
+    """In any order of arrival; published before the start."""
     running = Running(1, 2)
     running.does(Registered())
     assert running.does(Allocated(grant(2))) == [TakeBack(2), Publish(), StartContainer(grant(2))]
@@ -103,7 +103,7 @@ def test_a_container_belongs_to_the_slot_of_its_priority() -> None:
 
 @pytest.mark.parametrize("surplus", [grant(1, "b"), grant(9)])
 def test_surplus_containers_are_given_back(surplus: Grant) -> None:
-    """A second one for a slot, or one that nobody asked for; their end is nobody's loss."""
+    """A second container for a slot, or an unrequested one; their end is not a loss."""
     running = Running(1).up()
     assert running.does(Allocated(surplus)) == [Release(surplus.id)]
     assert running.does(ContainerCompleted(surplus.id, -100, "")) == []
@@ -123,7 +123,7 @@ def test_what_runs_from_an_earlier_attempt_is_kept() -> None:
 
 
 def test_what_the_resource_manager_remembers_later_is_kept_too() -> None:
-    """After its own restart; what was asked for meanwhile is not needed any more."""
+    """After its own restart; requests made meanwhile are withdrawn."""
     running = Running(1)
     running.does(Registered())
     assert running.does(Recovered(grant(1))) == [TakeBack(1), Publish()]
@@ -135,7 +135,7 @@ def test_what_the_resource_manager_remembers_later_is_kept_too() -> None:
     ("status", "why"), [(-100, "its node is lost"), (-102, "pre-emption"), (-101, "disks")]
 )
 def test_what_the_cluster_takes_is_asked_for_at_once_and_for_ever(status: int, why: str) -> None:
-    """It is not the container's fault, however often it happens; the others are left alone."""
+    """Not a fault of the container, however often; the rest stay untouched."""
     running = Running(1, 2).up()
     for _ in range(LIMIT + 2):
         line = running.logs(ContainerCompleted(grant(1).id, status, "said"))
@@ -167,7 +167,7 @@ def test_what_ends_by_itself_is_replaced_and_fails_the_topology_in_the_end() -> 
 
 
 def test_a_stable_run_makes_good() -> None:
-    """One that ends every hour is replaced for ever."""
+    """A container that ends every hour is replaced for ever."""
     running = Running(1).up()
     for _ in range(LIMIT * 3):
         running.now += STABLE_SECS
@@ -177,7 +177,7 @@ def test_a_stable_run_makes_good() -> None:
 
 
 def test_one_that_does_not_start_counts_and_is_given_back() -> None:
-    """Its node manager refuses it."""
+    """Refused by its node manager."""
     running = Running(1)
     running.does(Registered())
     running.does(Allocated(grant(1)))
@@ -187,7 +187,7 @@ def test_one_that_does_not_start_counts_and_is_given_back() -> None:
 
 
 def test_one_that_ends_before_its_start_is_known() -> None:
-    """The word that it has started comes too late to count."""
+    """The report of the start comes too late to count."""
     running = Running(1)
     running.does(Registered())
     running.does(Allocated(grant(1)))
@@ -196,7 +196,8 @@ def test_one_that_ends_before_its_start_is_known() -> None:
 
 
 def test_the_plan_grows_and_shrinks() -> None:
-    """Those that stay are not touched; a removed one gets its time, then YARN kills it."""
+    """Staying containers are untouched; a removed one gets its shutdown timeout, then a kill by
+    YARN."""
     running = Running(1, 2).up()
     assert running.does(YarnPlanChanged({1: ASK, 2: ASK, 3: ASK})) == [AskFor(3, ASK)]
     running.does(Allocated(grant(3)))
@@ -212,7 +213,7 @@ def test_the_plan_grows_and_shrinks() -> None:
 
 
 def test_one_that_was_only_asked_for_is_asked_for_no_more() -> None:
-    """An update that is taken back."""
+    """A cancelled update."""
     running = Running(1).up()
     running.does(YarnPlanChanged({1: ASK, 2: ASK}))
     assert running.does(YarnPlanChanged({1: ASK})) == [TakeBack(2)]
@@ -220,7 +221,7 @@ def test_one_that_was_only_asked_for_is_asked_for_no_more() -> None:
 
 
 def test_a_larger_container_is_asked_for_anew_if_there_is_none_yet() -> None:
-    """One that runs goes on as it is, and comes back as it was."""
+    """A running container goes on unchanged, and is restarted in its old size."""
     running = Running(1, 2)
     running.does(Registered())
     running.does(Allocated(grant(1)))
@@ -231,8 +232,8 @@ def test_a_larger_container_is_asked_for_anew_if_there_is_none_yet() -> None:
 
 @pytest.mark.parametrize(("status", "again"), [(-100, ASK), (KILLED, ASK), (-104, Ask(1024, 1))])
 def test_a_lost_container_that_an_update_made_larger_comes_back(status: int, again: Ask) -> None:
-    """The cluster has room for what it was. Only if that was too little, YARN has killed it for its
-    memory, it is asked for as the plan has it."""
+    """The cluster has room for the old size. Only after a kill by YARN for its memory, the
+    container is requested in the plan's size."""
     running = Running(1, 2).up()
     assert running.does(YarnPlanChanged({1: Ask(1024, 1), 2: ASK})) == []
     running.now += STABLE_SECS
@@ -241,7 +242,7 @@ def test_a_lost_container_that_an_update_made_larger_comes_back(status: int, aga
 
 
 def test_an_update_back_takes_the_larger_request_back() -> None:
-    """Container 1 waits for more memory than there is: the smaller plan is asked for at once."""
+    """Container 1 waits for more memory than available: the smaller plan is asked for at once."""
     running = Running(1)
     running.does(YarnPlanChanged({1: Ask(4096, 1)}))
     running.does(Registered())
@@ -249,7 +250,7 @@ def test_an_update_back_takes_the_larger_request_back() -> None:
 
 
 def test_restart_ends_in_order_and_asks_again() -> None:
-    """Its end is no failure."""
+    """The end is not a failure."""
     running = Running(1, 2).up()
     assert running.does(RestartRequested((1,))) == [Publish()]
     assert running.core.slots[1].phase is SlotPhase.ENDING
@@ -266,7 +267,7 @@ def test_restart_of_the_topology_master() -> None:
 
 
 def test_the_topology_master_is_started_again_until_it_is_hopeless() -> None:
-    """As any other container."""
+    """Like any container."""
     running = Running(1).up()
     assert running.does(MasterEnded(-9, "")) == [StartMaster()]
     for _ in range(LIMIT - 1):
@@ -292,7 +293,7 @@ def test_the_end_of_a_topology(code: int, status: Status) -> None:
 
 
 def test_a_component_that_kept_failing_ends_the_topology() -> None:
-    """Its container gave up; another one would give up as well."""
+    """Its container gave up; a further one would give up as well."""
     running = Running(1, 2).up()
     assert running.does(
         ContainerCompleted(grant(1).id, ExitCode.TOPOLOGY_FAILED, "component 'a' failed")
@@ -306,7 +307,7 @@ def test_a_component_that_kept_failing_ends_the_topology() -> None:
 
 
 def test_kill_takes_back_and_ends_everything() -> None:
-    """Also what is only asked for; the first reason counts."""
+    """Also pending requests; the first reason counts."""
     running = Running(1, 2)
     running.does(Registered())
     running.does(Allocated(grant(1)))
@@ -319,7 +320,8 @@ def test_kill_takes_back_and_ends_everything() -> None:
 
 
 def test_the_end_does_not_wait_for_ever() -> None:
-    """A node that does not answer: YARN kills what is left when the application has ended."""
+    """A node that does not answer: YARN kills remaining containers when the application has
+    ended."""
     running = Running(1).up()
     running.does(EndRequested("enough"))
     running.now += SHUTDOWN_SECS
@@ -327,7 +329,7 @@ def test_the_end_does_not_wait_for_ever() -> None:
 
 
 def test_a_container_that_comes_while_all_ends_is_given_back() -> None:
-    """The resource manager had given it before it heard of the end."""
+    """Allocated by the resource manager before the message of the end."""
     running = Running(1)
     running.does(Registered())
     running.does(EndRequested("enough"))
@@ -336,7 +338,7 @@ def test_a_container_that_comes_while_all_ends_is_given_back() -> None:
 
 
 def test_one_that_is_not_needed_any_more_and_does_not_start_is_forgotten() -> None:
-    """The plan changed between its allocation and its start: it must not be asked for again."""
+    """The plan changed between its allocation and its start: a repeated request would be wrong."""
     running = Running(1, 2)
     running.does(Registered())
     running.does(Allocated(grant(2)))
@@ -349,7 +351,7 @@ def test_one_that_is_not_needed_any_more_and_does_not_start_is_forgotten() -> No
 
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_happens_the_slots_make_sense(seed: int) -> None:
-    """Events in any order, also such as a cluster only sends by mistake."""
+    """Events in any order, also faulty ones."""
     chance = random.Random(seed)
     running = Running(1, 2, 3)
     running.core.standby = seed % 3

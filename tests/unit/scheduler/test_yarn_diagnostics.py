@@ -1,4 +1,4 @@
-"""YARN's words, as the node manager of Hadoop 3.5 writes them, in one line of ours."""
+"""YARN's diagnostics, as written by the node manager of Hadoop 3.5, in one line of ours."""
 
 import pytest
 
@@ -47,7 +47,6 @@ RSSMEM_USAGE(PAGES) FULL_CMD_LINE
 
 
 def plan() -> ContainerPlan:
-    """Two instances: `word` has 100 MB of its plan, `count` 220 MB."""
     sizes = {3: ("word", 0, 100), 5: ("count", 1, 220)}
     instances = (
         InstancePlan(task, component, index, Resource(1.0, mb * MIB, MIB))
@@ -57,7 +56,6 @@ def plan() -> ContainerPlan:
 
 
 def test_the_last_line_that_a_container_wrote() -> None:
-    """YARN copies the end of its stderr."""
     told = "component 'word' (task 3) ended 6 times in a row: KeyError: 'x'"
     assert completed_words(4, FAILED, plan(), PAGE_BYTES) == told
 
@@ -72,14 +70,14 @@ def test_the_last_line_that_a_container_wrote() -> None:
     ],
 )
 def test_without_a_stderr(text: str, words: str) -> None:
-    """YARN's own words, if it has any."""
+    """YARN's own diagnostics, if any."""
     assert completed_words(1, text, None, PAGE_BYTES) == words
 
 
 @pytest.mark.parametrize("status", [-104, -103, 0, 143])
 def test_the_instance_that_grew_beyond_its_plan(status: int) -> None:
-    """Not the largest one, which may be what it should: `word` has 200 MB instead of 100. The exit
-    code may be that of a process that ended at the first signal."""
+    """Not the largest instance, perhaps of the right size: `word` has 200 MB instead of 100. The
+    exit code may come from a process ended by the first signal."""
     assert completed_words(status, MEMORY, plan(), PAGE_BYTES) == (
         "it was killed for its memory (1.1 GB of 1 GB); word[0] (task 3) has 200 MB, 100 MB more "
         "than the 100 MB of its plan: raise topology.container.ram or its components' memory"
@@ -87,19 +85,19 @@ def test_the_instance_that_grew_beyond_its_plan(status: int) -> None:
 
 
 def test_without_a_plan_the_largest_process() -> None:
-    """A container that was scaled away meanwhile."""
+    """A container removed by a rescale meanwhile."""
     told = completed_words(-104, MEMORY, None, PAGE_BYTES)
     assert "; the largest process is 'heron: count[1] task 5 (words)' with 234 MB" in told
 
 
 def test_memory_without_a_dump() -> None:
-    """A cgroup that killed it leaves none."""
+    """A kill by the cgroup leaves no dump."""
     told = completed_words(-104, "OOM", plan(), PAGE_BYTES)
     assert told.startswith("it was killed for its memory: raise")
 
 
 def test_the_rows_of_the_dump() -> None:
-    """The heading is none; command names may have blanks and brackets."""
+    """The heading is skipped; command names may have blanks and brackets."""
     assert [(each.pid, each.pages) for each in processes(MEMORY)] == [
         (100, 300),
         (103, 51200),
@@ -108,7 +106,7 @@ def test_the_rows_of_the_dump() -> None:
 
 
 def test_no_room() -> None:
-    """What is asked for, what there is, and what is missing."""
+    """Requested, available and missing resources."""
     told = capacity_shortage(
         Capacity(2048, 2), 1, 3, Capacity(1024, 8), Capacity(512, 4), "prod", 30.0
     )

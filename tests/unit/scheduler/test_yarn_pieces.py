@@ -1,4 +1,4 @@
-"""What stands in the state store, in answers of node managers, and in the cluster's file."""
+"""Content of the state store, in answers of node managers, and in the cluster's file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,14 +48,14 @@ def node(phase: SlotPhase = SlotPhase.RUNNING) -> dict[str, Any]:
 def test_whether_a_container_may_stay(
     seen: Mapping[str, Any], number: int, container: str, why: str | None
 ) -> None:
-    """Also one that nobody can kill any more, because its node manager is gone."""
+    """Also a container beyond a kill, after the loss of its node manager."""
     found = requests.end_reason(seen, number, container)
     assert (found is None) == (why is None)
     assert why is None or why in str(found)
 
 
 def test_how_many_run() -> None:
-    """The topology master's place is none of them."""
+    """Without the topology master's place."""
     assert requests.running(node()) == 1
     assert requests.running(node(SlotPhase.STARTING)) == 0
     own = {"id": "m", "host": "n:1", "http": "n:2", "phase": "running"}
@@ -75,13 +75,13 @@ def answer(text: bytes, length: int) -> bytes:
 
 @pytest.mark.parametrize("text", [b"one\ntwo\n", b"one\ntw", b"", b"LogContents:\nLogLength:9\n"])
 def test_the_end_of_a_log(text: bytes) -> None:
-    """Exactly the file's bytes, whether it ends with a line or not."""
+    """Exactly the file's bytes, with or without a final newline."""
     assert contents(answer(text, len(text)), 1000) == (len(text), text)
     assert contents(answer(text[-3:], len(text)), 3) == (len(text), text[-3:])
 
 
 def test_no_answer_of_a_node_manager() -> None:
-    """Such as the page of a proxy."""
+    """For example a proxy's page."""
     with pytest.raises(ValueError, match="not a node manager's answer"):
         contents(b"<html>", 10)
 
@@ -123,7 +123,7 @@ def test_javas_words() -> None:
 
 
 def test_what_a_topology_waits_for_stands_in_its_scheduler_s_node() -> None:
-    """`heronpy stats` shows it: a log of the application master is where nobody looks."""
+    """Shown by `heronpy stats`: users rarely read a log of the application master."""
     slots = [
         Slot(1, Ask(512, 1), RestartPolicy(1), SlotPhase.RUNNING, Grant("a", 1, "n:1", "n:2")),
         Slot(2, Ask(4096, 2), RestartPolicy(1), SlotPhase.ASKED),
@@ -142,7 +142,7 @@ def test_what_a_topology_waits_for_stands_in_its_scheduler_s_node() -> None:
     ],
 )
 def test_a_queue_may_give_more_than_its_guaranteed_share(share: float, expected: Capacity) -> None:
-    """Up to its maximum, as far as nodes have it; without a maximum that we know, its share."""
+    """Up to its maximum, within the nodes' capacity; without a known maximum, its share."""
     nodes = [
         YarnNode(Capacity(4096, 4), Capacity(3072, 3)),
         YarnNode(Capacity(4096, 4), Capacity(3072, 3)),
@@ -151,7 +151,7 @@ def test_a_queue_may_give_more_than_its_guaranteed_share(share: float, expected:
 
 
 def test_requests_wait_beside_each_other_for_the_application_master(tmp_path: Path) -> None:
-    """Two commands that ask before it looks: neither takes the other one's place."""
+    """Two commands before its poll: both requests stay."""
     with FileStore(str(tmp_path)) as store:
         room = {requests.CAPACITY: {"2": [4, 1]}}
         asked: list[dict[str, Any]] = [{"restart": [1]}, room, {"restart": [2]}]

@@ -46,7 +46,7 @@ NOTHING = Resource(0.0, 0, 0)
 
 
 def topology_of(edges: Mapping[str, Sequence[str]], **config: Any) -> TopologySpec:
-    """name -> the components it reads; those that read nothing are spouts."""
+    """name -> its sources; components without sources are spouts."""
     stream = StreamSpec("default", ("value",))
     components = tuple(
         ComponentSpec(
@@ -130,7 +130,7 @@ class Manager:
             self.plan(1)
 
     def handle(self, *arrived: events.Event) -> list[events.Instruction]:
-        """Events that arrive together, and what leaves then."""
+        """Simultaneous events; returns the output."""
         instructions = []
         for event in (*arrived, events.InputTaken()):
             instructions += self.core.handle(event, self.now)
@@ -156,7 +156,7 @@ class Manager:
         return self.handle(events.FromInstance(task, incarnation, frames))
 
     def from_peer(self, frames: Frames) -> events.FromPeer:
-        """The next message of container 2's stream manager, which acknowledges nothing."""
+        """The next message of container 2's stream manager, without acknowledgements."""
         self._peers_number += 1
         return events.FromPeer([link_frame(self._peers_number), *frames])
 
@@ -165,7 +165,7 @@ class Manager:
         return self.handle(self.from_peer(frames))
 
     def refused(self, *many: Frames) -> list[events.Instruction]:
-        """A local instance sends these to tasks of container 2, whose socket takes no more."""
+        """A local instance sends rows to tasks of container 2, whose socket is full."""
         out = []
         for frames in many:
             out += self.data(frames)
@@ -196,7 +196,7 @@ def link_frame(
     probe: int = 0,
     echo: int = 0,
 ) -> bytes:
-    """What stands in front of a message of container 2's stream manager."""
+    """Header of a message of container 2's stream manager."""
     acked_sender = 77 if acked or flags else 0
     return encode_link(
         LinkHeader(flags, 2, probe, echo, generation, 1, sender, number, acked_sender, acked)
@@ -250,7 +250,7 @@ def of_type(kind: type, instructions: Sequence[events.Instruction]) -> list[Any]
 
 
 def to_peer(instructions: Sequence[events.Instruction]) -> list[list[tuple[int, Frames]]]:
-    """For each message to another stream manager: (destination, message) of what it carries."""
+    """For each message to another stream manager: (destination, message) of its content."""
     return [each.waiting for each in of_type(events.ToPeer, instructions) if each.waiting]
 
 
@@ -290,7 +290,7 @@ def manager(planned: bool = True, introduced: bool = True) -> Manager:
 
 
 def results(instructions: Sequence[events.Instruction]) -> list[tuple[FrameKind, list[int]]]:
-    """What spouts are told: (kind, roots)."""
+    """Messages to spouts: (kind, roots)."""
     return [
         (FrameKind(parse_header(each.frames[0]).kind), list(u64_array(each.frames[1])))
         for each in of_type(events.ToLocal, instructions)

@@ -1,4 +1,4 @@
-"""Who pauses because of whom: only the stage above, until the last one that named it lifts it."""
+"""Pauses and their causes: only the stage above, until the last naming manager lifts the pause."""
 
 import pytest
 
@@ -12,7 +12,7 @@ PACKED = packing_of({1: "s", 2: "a", 3: "b"}, {4: "sink", 5: "other", 6: "s"})
 
 
 def test_only_the_stage_above_pauses() -> None:
-    # The sink is slow: its two feeders pause, the spout goes on and serves the other branch.
+    # The sink is slow: its two feeders pause, the spout goes on and serves the second branch.
     pressure = BackPressure(DIAMOND, PACKED, 1)
     assert pressure.on(QueueOrigin(2), {4}, 0.0) == [2, 3]
     assert [task for task in (1, 2, 3) if pressure.is_paused(task)] == [2, 3]
@@ -24,7 +24,7 @@ def test_instances_elsewhere_are_not_ours_to_pause() -> None:
 
 
 def test_the_last_cause_decides() -> None:
-    # Two queues are full; one of them drains first.
+    # Two queues are full; one drains first.
     pressure = BackPressure(DIAMOND, PACKED, 1)
     assert pressure.on(QueueOrigin(1), {2}, 0.0) == [1]
     assert pressure.on(QueueOrigin(1), {3}, 0.0) == []
@@ -53,7 +53,7 @@ def test_repeated_words_change_nothing() -> None:
 
 
 def test_a_dead_stream_manager_takes_its_causes_along() -> None:
-    # Nobody would ever lift them.
+    # The causes would stay for ever.
     pressure = BackPressure(DIAMOND, PACKED, 1)
     pressure.on(QueueOrigin(2), {4}, 0.0)
     pressure.on(QueueOrigin(1), {3}, 0.0)
@@ -75,12 +75,12 @@ def test_times_add_up() -> None:
 @pytest.mark.parametrize(
     ("edges", "expected"),
     [
-        # a and b feed each other: they would wait for themselves. Who feeds the cycle pauses,
-        # whichever of the two is slow.
+        # a and b feed each other: a pause inside would deadlock. The cycle's feeder pauses, for
+        # either slow bolt.
         ({"s": [], "a": ["s", "b"], "b": ["a"]}, {"a": {"s"}, "b": {"s"}}),
         # A bolt that feeds itself.
         ({"s": [], "a": ["s", "a"]}, {"a": {"s"}}),
-        # The cycle's way out is no part of it: its reader pauses the cycle's member.
+        # The cycle's exit is outside of the cycle: its reader pauses the cycle's member.
         ({"s": [], "a": ["s", "b"], "b": ["a"], "c": ["b"]}, {"a": {"s"}, "c": {"b"}}),
     ],
 )
@@ -90,8 +90,8 @@ def test_cycles_drain(edges: dict[str, list[str]], expected: dict[str, set[str]]
 
 
 def test_a_cycle_whose_way_out_is_slow_still_drains() -> None:
-    # spout -> a <-> b -> c: c's queue is full, b pauses. Then b's own queue fills and pauses
-    # nobody inside the cycle, but the spout.
+    # spout -> a <-> b -> c: c's queue is full, b pauses. Then b's own queue fills and pauses only
+    # the spout, outside of the cycle.
     found = upstream_of(topology_of({"s": [], "a": ["s", "b"], "b": ["a"], "c": ["b"]}))
     assert found["c"] == {"b"}
     assert found["b"] == {"s"}

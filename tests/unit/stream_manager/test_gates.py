@@ -27,7 +27,7 @@ def batch(source: int, name: str) -> Frames:
 
 
 class Passing:
-    """A gate, and what has passed it: names of batches and numbers of barriers."""
+    """A gate, and all passed items: names of batches and numbers of barriers."""
 
     def __init__(self, *sources: int) -> None:
         self.gate = InstanceGate(frozenset(sources))
@@ -84,7 +84,7 @@ def test_a_source_that_is_two_checkpoints_ahead_keeps_its_order() -> None:
 
 
 def test_a_later_barrier_aborts_one_that_its_source_never_sent() -> None:
-    # The master died when it had triggered checkpoint 1 at some spouts.
+    # The master died after a trigger of checkpoint 1 at some spouts.
     passing = Passing(A, B, C)
     passing.barrier(A, 1)
     passing.data(A, "a1")
@@ -138,7 +138,7 @@ def exactly(manager: Manager, epoch: int, members: dict[int, int] | None) -> Non
 
 
 def without_plan(**changed: Any) -> Manager:
-    """A stream manager at which its instances have registered."""
+    """A stream manager with registered instances."""
     topology = topology_of(EDGES, **{keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE})
     made = Manager(topology, PACKED, planned=False)
     options = replace(
@@ -183,7 +183,7 @@ def test_a_barrier_goes_once_to_each_container_behind_the_data(manager: Manager)
 
 
 def test_what_travels_with_a_barrier_and_behind_it_waits(manager: Manager) -> None:
-    # As the instance has sent it all at once; what is for elsewhere waits there.
+    # As sent by the instance in a burst; messages for remote tasks wait.
     local = [data(1, 3), encode_barrier(1, 1, 0, 7), data(1, 3), data(1, 4)]
     out = manager.handle(events.FromInstance(1, 71, merge(local)))
     assert [header_of(each).kind for each in delivered(out)] == [FrameKind.DATA]
@@ -279,7 +279,7 @@ def test_nothing_of_before_passes_once_the_topology_is_restored(manager: Manager
 def test_what_waits_for_an_instance_is_dropped_at_once_when_the_topology_is_restored(
     manager: Manager,
 ) -> None:
-    # Else the instance is handed it in many small messages, and ignores each (seed 70280).
+    # Otherwise the instance gets the data in many small messages, and ignores each (seed 70280).
     old = [data(1, 3)] * 20
     handed = len(delivered(manager.handle(*(events.FromInstance(1, 71, each) for each in old))))
     assert 0 < handed < len(old)
@@ -294,8 +294,8 @@ def test_what_waits_for_an_instance_is_dropped_at_once_when_the_topology_is_rest
 
 
 def test_a_successor_passes_nothing_on_before_it_has_a_plan() -> None:
-    # What its predecessor had is lost: a barrier behind that would complete a checkpoint of states
-    # that do not belong together (seeds 401132 and 400322 of the simulation).
+    # Messages of its predecessor are lost: a barrier behind the loss would complete a checkpoint of
+    # inconsistent states (seeds 401132 and 400322 of the simulation).
     successor = without_plan()
     early = [data(1, 3), encode_barrier(1, 1, 0, 7)]
     assert not delivered(successor.handle(*(events.FromInstance(1, 71, each) for each in early)))
@@ -322,7 +322,7 @@ def test_a_new_master_is_told_again_who_has_its_state(
     manager.handle(events.FromInstanceControl(3, 73, restored))
     out = manager.handle(events.MasterConnected())
     assert events.ToMaster(restored) in out
-    # Of a process that was replaced nobody hears any more.
+    # A replaced process is silent.
     manager.handle(
         events.FromInstanceControl(
             3, 99, messages.RegisterInstance(task=3, incarnation=99, pid=6, predecessor="died")
@@ -337,18 +337,15 @@ def test_a_plan_of_another_reliability_mode_is_refused(manager: Manager) -> None
     assert manager.core.statistics()["malformed"] == 1
 
 
-# --- barriers that overtake ---------------------------------------------------------------------
-
-
 def overtaking(timeout_secs: float | None) -> Manager:
-    """A stream manager that hands its instances little, so that most of what comes waits."""
+    """A stream manager that hands over little, so that most input waits."""
     made = without_plan(window_bytes=1, aligned_timeout_secs=timeout_secs)
     exactly(made, 1, None)
     return made
 
 
 def aligned_behind_data(manager: Manager, *aligned: int) -> list[events.Instruction]:
-    """Three batches for task 3, of which one is handed over, and barriers of all its sources."""
+    """Three batches for task 3, one handed over, and barriers of all its sources."""
     sent = [data(1, 3), data(1, 3), data(1, 3), encode_barrier(1, 1, 0, 7, aligned)]
     for each in sent:
         manager.handle(events.FromInstance(1, 71, each), events.InputTaken())
@@ -404,7 +401,7 @@ def test_a_timeout_of_nothing_overtakes_at_once_and_none_never() -> None:
 
 
 def test_input_that_cannot_be_divided_is_not_overtaken() -> None:
-    """The barrier says so itself, wherever it comes from."""
+    """Declared by the barrier itself, from any source."""
     manager = overtaking(0.0)
     assert told(aligned_behind_data(manager, 3)) == []
     assert told(aligned_behind_data(overtaking(0.0), 4)) == [messages.OvertakeInput(7, 1)]

@@ -1,7 +1,7 @@
-"""LocalSender keeps what is sent to an instance whose second connection is not made yet.
+"""LocalSender keeps messages to an instance before its second connection.
 
 Found when one of twenty runs on a busy machine lost its first tuples: the instance's Hello had come
-on its control connection before its data connection was there.
+on its control connection before the data connection.
 """
 
 import time
@@ -35,7 +35,7 @@ def listener(path: str) -> Iterator[LocalListener]:
 def test_what_is_sent_before_the_connection_arrives_in_order(
     listener: LocalListener, path: str
 ) -> None:
-    """The first tuples are there before the instance's data connection is."""
+    """The first tuples are ready before the instance's data connection."""
     sender = LocalSender(listener)
     for number in range(3):
         sender.send(NAME, [b"%d" % number])
@@ -52,7 +52,7 @@ def test_what_is_sent_before_the_connection_arrives_in_order(
 
 
 def test_what_is_sent_to_the_dead_is_dropped_after_a_while(listener: LocalListener) -> None:
-    """An instance was killed: nobody comes under its name any more, nothing is kept for ever."""
+    """An instance was killed: its name stays unused, and messages are not kept for ever."""
     sender = LocalSender(listener)
     now = time.monotonic()
     sender.send(NAME, [b"lost"])

@@ -1,6 +1,6 @@
-"""The stream manager under back-pressure: who pauses, and what lets them go again.
+"""The stream manager under back-pressure: paused instances, and the end of pauses.
 
-Many of these were found by tests/sim; the seeds named here fail again without the cure.
+Many cases were found by tests/sim; the seeds named here fail again without the cure.
 """
 
 from heron_core import config as keys
@@ -57,7 +57,7 @@ def test_feeders_go_on_when_exactly_the_low_water_mark_is_left() -> None:
 
 
 def test_who_comes_after_a_change_of_log_levels_has_them() -> None:
-    """An instance that restarts while its log is watched, with the time that is left."""
+    """An instance restarted while its log is watched, with the remaining time."""
     made = manager()
     levels = messages.LogLevels((messages.SetLevel("count", "", 10, 60.0),))
     out = made.handle(events.FromMaster(levels))
@@ -89,8 +89,8 @@ def test_who_was_paused_by_the_one_before_us_is_let_go() -> None:
 
 
 def test_a_successor_that_takes_all_that_waits_ends_the_cause() -> None:
-    # Seed 483: the queue is emptied by a Hello, and the process dies again before it reports
-    # anything: no report would ever have lifted the cause.
+    # Seed 483: the queue is emptied by a Hello, and the process dies again before a report: the
+    # cause would have stayed for ever.
     made = Manager(TOPOLOGY, PACKED)
     made.hello(SPOUT)
     out = []
@@ -111,7 +111,7 @@ def test_a_full_link_names_all_that_it_holds() -> None:
 
 
 def test_who_joins_a_full_link_later_is_named_too() -> None:
-    # Seed 1: only those of the first moment were named, the others went on filling the link.
+    # Seed 1: only the first instances were named, the rest went on filling the link.
     made = Manager(
         topology_of({"spout": [], "near": ["spout"], "far": ["spout"], "deep": ["near"]}),
         packing_of({SPOUT: "spout", NEAR: "near"}, {FAR: "far", FAR_TOO: "deep"}),
@@ -139,7 +139,7 @@ def test_a_drained_link_lets_everyone_go() -> None:
 
 
 def test_the_link_drains_but_the_task_is_still_slow() -> None:
-    # Both stream managers named the task; one of them lifting it must not let the feeders go.
+    # Both stream managers named the task; a lift by one of the two must not resume the feeders.
     made = manager()
     made.refused(batch(FAR, HIGH_BYTES))
     made.cause(2, FAR, True)
@@ -148,7 +148,7 @@ def test_the_link_drains_but_the_task_is_still_slow() -> None:
 
 
 def test_the_causes_of_a_dead_stream_manager_end() -> None:
-    # Nobody would lift them any more: the spout would wait for ever.
+    # The causes would stay: the spout would wait for ever.
     made = manager()
     assert pauses(made.cause(2, FAR, True)) == [(SPOUT, True), (NEAR, True)]
     assert pauses(made.plan(2, c2="tcp://new")) == [(SPOUT, False), (NEAR, False)]

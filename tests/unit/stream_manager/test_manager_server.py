@@ -21,7 +21,7 @@ LIFTED = [b"cause lifted"]
 
 
 class Peer:
-    """A socket that notes what is sent on it."""
+    """A socket with a record of sent messages."""
 
     def __init__(self) -> None:
         self.sent: list[Frames] = []
@@ -42,7 +42,7 @@ class Core:
     """Decides as the real one does when a peer with a full queue is replaced."""
 
     def handle(self, event: events.Event, now: float) -> list[events.Instruction]:
-        """A new plan: the cause is told; the new socket takes all that waits: it is lifted."""
+        """A new plan: the cause is announced; the new socket takes all waiting messages: lifted."""
         if isinstance(event, events.PeerWritable):
             return [events.ToPeer(PEER, 2, LINK, [(0, LIFTED)])]
         stands = events.ToPeer(PEER, 1, LINK, [(0, STANDS)])
@@ -51,7 +51,7 @@ class Core:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[server.StreamManagerServer]:
-    """A server that nobody runs."""
+    """A server without a loop."""
     lifeline, parent = os.pipe()
     place = server.StreamManagerArguments(
         1, str(tmp_path / "local"), f"file://{tmp_path}", Keys.new()
@@ -71,8 +71,8 @@ def served(tmp_path: Path) -> Iterator[server.StreamManagerServer]:
 def test_a_cause_is_named_to_a_new_peer_before_it_is_lifted(
     served: server.StreamManagerServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A stream manager is replaced while messages for it wait. The other way round the new one
-    # would hold its instances paused for a cause that nobody lifts any more: for ever.
+    # A stream manager is replaced with messages waiting. In the reverse order the new manager would
+    # keep its instances paused for ever, by a cause without a lift.
     peer = Peer()
     monkeypatch.setattr(server, "connect_dealer", lambda *_: peer)
     core: Any = Core()
@@ -85,7 +85,7 @@ class BrokenCore:
     """Has a bug."""
 
     def handle(self, event: events.Event, now: float) -> list[events.Instruction]:
-        """Raises what no ProtocolError is."""
+        """Raises an error other than ProtocolError."""
         raise KeyError(event)
 
 

@@ -91,7 +91,7 @@ def test_a_dead_spouts_trees_are_forgotten() -> None:
 
 def test_trees_that_begin_before_the_first_hello_stay() -> None:
     # Found by tests/sim: a spout outlives its stream manager and emits at once to the new one; its
-    # Hello goes over another connection and comes later. Nothing was ever heard of those roots.
+    # Hello goes over another connection and comes later. The roots were never settled.
     made = manager(introduced=False)
     made.data(init(SPOUT, ROOT, 7))
     made.hello(SPOUT)
@@ -99,7 +99,7 @@ def test_trees_that_begin_before_the_first_hello_stay() -> None:
 
 
 def test_results_from_before_the_first_hello_are_told_with_it() -> None:
-    # The same, and the tree ends before the Hello: to whom shall the result go?
+    # A tree ends before the Hello: the receiver of its result is unknown?
     made = manager(introduced=False)
     made.data(init(SPOUT, ROOT, 7))
     assert results(made.peer(ack(SPOUT, ROOT, 7))) == []
@@ -108,7 +108,7 @@ def test_results_from_before_the_first_hello_are_told_with_it() -> None:
 
 
 def test_a_lost_stream_manager_fails_all_trees() -> None:
-    # It held tuples and acks that nobody can name: replay now, not after the message timeout.
+    # A stream manager held unknown tuples and acks: replay now, not after the message timeout.
     made = manager()
     made.data(init(SPOUT, ROOT, 7))
     assert results(made.plan(2, c2="tcp://new")) == [(FrameKind.FAILED, [ROOT])]
@@ -117,7 +117,7 @@ def test_a_lost_stream_manager_fails_all_trees() -> None:
 
 
 def test_only_the_registered_process_reports_what_it_processed() -> None:
-    # Another one's report would say that what waits in this one is processed.
+    # A foreign report would mark waiting tuples of this instance as processed.
     made = manager()
     made.data(init(SPOUT, ROOT, 7))
     made.data(batch(NEAR, roots=[ROOT]))
@@ -127,7 +127,7 @@ def test_only_the_registered_process_reports_what_it_processed() -> None:
 
 
 def test_further_roots_of_a_lost_batch_fail_too() -> None:
-    # A join's tuple has two roots: the second one stands in the extras.
+    # A join's tuple has two roots: the second root is in the extras.
     other = ROOT + 1
     made = manager()
     made.data(init(SPOUT, ROOT, 7, other, 7))
@@ -140,8 +140,8 @@ def test_further_roots_of_a_lost_batch_fail_too() -> None:
 
 
 def test_lost_packets_with_nonsense_flags_fail_nothing() -> None:
-    # A container goes while an ACK waits for it whose flags say that it were a tracked batch: its
-    # roots were looked for in a frame that it does not have.
+    # A container goes while a waiting ACK has the flags of a tracked batch: its roots were searched
+    # in a missing frame.
     made = Manager(TOPOLOGY, packing_of({SPOUT: "spout", NEAR: "near"}, {FAR: "far", 9: "spout"}))
     odd = [
         header(FrameKind.ACK, 1, 2, 9, 1, 0, 5),
@@ -156,7 +156,8 @@ def test_lost_packets_with_nonsense_flags_fail_nothing() -> None:
 
 
 def test_a_spout_that_has_much_to_hear_of_its_roots_is_no_cause_of_back_pressure() -> None:
-    # Found by simulation (seed 70227): none feeds a spout, so none could pause for it.
+    # Found by simulation (seed 70227): a spout has no feeders, so pauses for a spout are
+    # impossible.
     made = manager()
     made.handle(events.StreamManagerTimer())
     roots = [ROOT + number for number in range(160)]
@@ -179,7 +180,7 @@ ROOT_OF_UNKNOWN = 99 << ROOT_COUNTER_BITS | 1
 @pytest.mark.parametrize("consumed", [0, 1])
 @pytest.mark.parametrize("mode", [keys.STAGE, keys.DROP])
 def test_acks_of_several_spouts_reach_the_owner_of_each(mode: str, consumed: int) -> None:
-    # Of a spout here, of two roots there, of a task that is no spout, and of none at all.
+    # Of a spout here, of two roots there, of a task other than a spout, and of an unknown task.
     packing = packing_of({SPOUT: "spout", NEAR: "near"}, {FAR: "far", SPOUT_THERE: "spout"})
     made = Manager(TOPOLOGY, packing, mode=mode)
     made.hello(SPOUT)

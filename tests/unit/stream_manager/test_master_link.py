@@ -1,4 +1,4 @@
-"""How a stream manager finds the topology master, and the one after it."""
+"""A stream manager's search for the topology master, and for the next master."""
 
 import select
 import socket
@@ -53,7 +53,7 @@ class MasterProcess:
             self._poller.register(each, zmq.POLLIN)
 
     def serve(self) -> None:
-        """Take a message, if one is there, and answer as a master does."""
+        """Take a message, if present, and answer like a master."""
         ready: dict[Any, int] = dict(self._poller.poll(POLL_MS))
         self._authenticator.serve(ready, time.monotonic())
         if self.router not in ready:
@@ -67,7 +67,6 @@ class MasterProcess:
             self._put(*each)
 
     def send(self, message: bytes) -> None:
-        """To the stream manager, by its newest connection."""
         packet = self.links.send(sender_of(INCARNATION), message, is_kept=True)
         assert packet is not None
         self._put(*packet)
@@ -95,7 +94,7 @@ def master(keys: Keys) -> Iterator[MasterProcess]:
 
 
 class Wire:
-    """A TCP connection's way, on which it can be reset or go dead in its middle."""
+    """A TCP connection's way, with resets or a dead middle."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.removeprefix("tcp://").partition(":")
@@ -104,7 +103,7 @@ class Wire:
         self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
         self._ends: list[socket.socket] = []
         self.is_dead = False
-        """Nothing passes, and nobody is told: as a cable that is unplugged."""
+        """Packets vanish silently: like an unplugged cable."""
         self.accepted = 0
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
@@ -129,7 +128,7 @@ class Wire:
                     target.sendall(data)
 
     def reset(self) -> None:
-        """RST both ways: what is under way is lost."""
+        """RST both ways: messages under way are lost."""
         ends, self._ends = self._ends, []
         for each in ends:
             with suppress(OSError):
@@ -138,7 +137,7 @@ class Wire:
             each.close()
 
     def close(self) -> None:
-        """For good. To be closed does not end an accept that waits: it would take one more."""
+        """For good. A close does not end a waiting accept: one more connection would be taken."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._accepting.join(DEADLINE_SECS)
         self._listener.close()
@@ -146,7 +145,7 @@ class Wire:
 
 
 class Place:
-    """A link, what polls it, and the master at its other end."""
+    """A link, its poller, and the master at the far end."""
 
     def __init__(self, folder: Path, context: "zmq.Context[Any]", keys: Keys) -> None:
         self.known = KnownMaster(str(folder / "local"))
@@ -163,20 +162,20 @@ class Place:
             store.put(master_path(NAME), {"address": address})
 
     def ends(self) -> None:
-        """The topology has ended long ago, and its master with it."""
+        """The topology has ended long ago, with its master."""
         with open_store(self._store_url) as store:
             store.put(execution_path(NAME), {"state": "ENDED", "ended_at": ENDED_AT})
             store.delete(master_path(NAME))
 
     def turn(self) -> events.Event | None:
-        """One of the loop's."""
+        """A turn of the loop."""
         now = time.monotonic()
         assert now < self.deadline, (self.received, self.link.statistics())
         self.received += self.link.received(dict(self.poller.poll(POLL_MS)), now)
         return self.link.poll(now)
 
     def news(self) -> events.Event:
-        """What the core hears next."""
+        """Next events for the core."""
         while (found := self.turn()) is None:
             pass
         return found
@@ -203,7 +202,7 @@ def place(tmp_path: Path, keys: Keys) -> Iterator[Place]:
 def test_a_state_store_is_asked_for_the_master_a_few_times_a_second_at_most(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A master that does not accept connections yet: its node is there, and is found each time.
+    # A master that does not accept connections yet: its node exists, and is found each time.
     asked: list[str] = []
     closed = threading.Event()
 
@@ -253,7 +252,7 @@ def test_a_killed_master_is_left_for_the_next_one_as_soon_as_that_is_there(
 def test_without_a_master_a_topology_that_is_over_has_no_other_one(
     place: Place, master: MasterProcess
 ) -> None:
-    # A host was cut off while its topology ended elsewhere: what runs on it would look for ever.
+    # A host was cut off while its topology ended elsewhere: its processes would search for ever.
     place.finds(master.address)
     assert isinstance(place.news(), events.MasterConnected)
     place.link.send(b"hello")
@@ -268,7 +267,7 @@ def test_without_a_master_a_topology_that_is_over_has_no_other_one(
 def test_without_a_state_store_the_master_is_where_it_was_last(
     place: Place, master: MasterProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A stream manager dies while ZooKeeper is away: its successor serves all the same.
+    # A stream manager dies while ZooKeeper is away: its successor serves nevertheless.
     assert place.known.recall() is None
     place.known.remember({"address": master.address})
 
@@ -284,7 +283,7 @@ def test_without_a_state_store_the_master_is_where_it_was_last(
 def test_a_state_store_that_never_answers_stops_nothing(
     place: Place, master: MasterProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # SIGSTOP of ZooKeeper: who asks it waits, and that is not the loop which carries the data.
+    # SIGSTOP of ZooKeeper: a request waits, outside of the data loop.
     place.known.remember({"address": master.address})
     thawed = threading.Event()
     asked_in: set[str] = set()
@@ -306,7 +305,8 @@ def test_a_state_store_that_never_answers_stops_nothing(
 def test_a_reset_connection_loses_nothing_and_is_no_other_stream_manager(
     place: Place, master: MasterProcess
 ) -> None:
-    # `ss -K` every two seconds: the master took the stream manager for a second one, which ended.
+    # `ss -K` every two seconds: the master took the reconnect for a second stream manager, and
+    # ended the manager.
     wire = Wire(master.address)
     place.finds(wire.address)
     assert isinstance(place.news(), events.MasterConnected)

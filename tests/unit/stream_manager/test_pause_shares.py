@@ -1,4 +1,4 @@
-"""Who is paused because of whom, for which share of its time; what a cycle pauses; mode drop."""
+"""Pauses, causes and shares of time; pauses by a cycle; mode drop."""
 
 from array import array
 
@@ -31,7 +31,7 @@ from tests.unit.stream_manager.manager_support import link_frame, packing_of
 
 
 def topology_of(**inputs: str) -> TopologySpec:
-    """component -> the components that feed it, separated by blanks; a spout has none."""
+    """component -> its sources, separated by blanks; empty for a spout."""
     shuffle = GroupingSpec(GroupingKind.SHUFFLE)
     return TopologySpec(
         "test",
@@ -67,25 +67,25 @@ TOGETHER = packed(CHAIN, "spout middle last")
     ("inputs", "expected"),
     [
         ({"s": "", "a": "s", "b": "a"}, {"s": "", "a": "s", "b": "a"}),
-        # Whichever of the two is slow, the spout waits; neither waits for the other.
+        # For either slow bolt the spout waits; the two do not wait for each other.
         ({"s": "", "a": "s b", "b": "a"}, {"s": "", "a": "s", "b": "s"}),
         ({"s": "", "a": "s a"}, {"s": "", "a": "s"}),
         ({"s": "", "t": "", "a": "s c", "b": "a t", "c": "b"}, dict.fromkeys("abc", "s t")),
-        # Behind the cycle: its last bolt waits, and fills the cycle, and that stops the spout.
+        # Behind the cycle: its last bolt waits, and fills the cycle, until the spout stops.
         ({"s": "", "a": "s b", "b": "a", "c": "b"}, {"a": "s", "b": "s", "c": "b"}),
     ],
 )
 def test_who_pauses_for_whom(inputs: dict[str, str], expected: dict[str, str]) -> None:
-    """A retry loop hangs at its far end: the loop goes on turning, what comes in from outside has
-    to wait, or the queue at the far end grows for ever."""
+    """A retry loop hangs at its far end: the loop goes on turning, input from outside has to wait,
+    or the queue at the far end grows for ever."""
     found = upstream_of(topology_of(**inputs))
     for name, sources in expected.items():
         assert found[name] == set(sources.split()), name
 
 
 def test_time_of_back_pressure_counts_for_the_task_that_causes_it() -> None:
-    """Of our own queues alone: another stream manager counts what its queues cause. Two queues that
-    name one task are one time, and the time of a task that an update removes is forgotten."""
+    """Of our own queues alone: another stream manager counts pauses by its queues. Two queues with
+    one task count once, and the time of a removed task is dropped."""
     pressure = BackPressure(CHAIN, TOGETHER, 1)
     assert pressure.caused_ms(100.0) == {}
     pressure.on(QueueOrigin(1, 1), {2}, now=100.0)
@@ -101,7 +101,7 @@ def test_time_of_back_pressure_counts_for_the_task_that_causes_it() -> None:
 
 
 def test_time_of_a_stream_manager_counts_while_there_is_a_cause_here_or_anywhere() -> None:
-    """Heron's `…_initiated` and `…_aggr`: causes that overlap are one time."""
+    """Heron's `…_initiated` and `…_aggr`: overlapping causes count once."""
     pressure = BackPressure(CHAIN, TOGETHER, 1)
     pressure.on(QueueOrigin(2), {3}, now=100.0)
     pressure.on(QueueOrigin(1, 1), {2}, now=101.0)
@@ -169,7 +169,7 @@ BATCH_BYTES = 1000
 
 
 def failed_roots(manager: StreamManager) -> list[int]:
-    """What the spout is notified of when it registers."""
+    """Failed roots reported to the spout at its registration."""
     out = [*manager.handle(REGISTERED, 0.0), *manager.handle(events.InputTaken(), 0.0)]
     results = [each for each in out if isinstance(each, events.ToLocal)]
     assert all(header_of(each.frames).kind == FrameKind.FAILED for each in results)
@@ -182,7 +182,7 @@ def waiting_batches(manager: StreamManager) -> int:
 
 
 def blocked_batches(mode: str, batches: int) -> StreamManager:
-    """A stream manager whose peer takes nothing, after so many fan-outs to two tasks there."""
+    """A stream manager with a full peer, after so many fan-outs to two tasks there."""
     manager = manager_of(
         packed(CHAIN, "spout", "middle last"),
         backpressure_mode=mode,
@@ -203,8 +203,8 @@ def blocked_batches(mode: str, batches: int) -> StreamManager:
 
 
 def test_mode_drop_bounds_the_queue_to_a_peer_too() -> None:
-    """The network between two containers hangs, and nobody is paused: the queue must end too, and
-    the spout hear at once of what was dropped."""
+    """The network between two containers hangs, without pauses: the queue must be bounded too, and
+    the spout gets dropped roots at once."""
     manager = blocked_batches(keys.DROP, 100)
     assert manager.statistics()["peer_bytes"][2] < 7 * BATCH_BYTES
     kept = waiting_batches(manager)
@@ -214,7 +214,7 @@ def test_mode_drop_bounds_the_queue_to_a_peer_too() -> None:
 
 
 def test_mode_stage_drops_nothing() -> None:
-    """The same in the default mode: everything waits, who sends is told to pause."""
+    """In the default mode: tuples wait, senders are paused."""
     manager = blocked_batches(keys.STAGE, 100)
     assert manager.state.counters["dropped"] == 0
     assert waiting_batches(manager) == 100

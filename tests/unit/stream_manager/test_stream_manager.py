@@ -28,7 +28,6 @@ from tests.unit.stream_manager.manager_support import (
 
 
 def control(instructions: list[events.Instruction], task: int) -> list[object]:
-    """The messages sent to one instance."""
     sent = of_type(events.ToLocalControl, instructions)
     return [each.message for each in sent if each.task == task]
 
@@ -51,8 +50,8 @@ def test_who_was_served_by_a_dead_stream_manager_is_asked_for_its_name() -> None
 
 
 def test_of_two_processes_of_a_task_one_ends_also_at_a_new_stream_manager() -> None:
-    # Found by the simulation (seed 10052): a process that was stopped and replaced under the stream
-    # manager before this one was not known as superseded here, and sent tuples for ever.
+    # Found by the simulation (seed 10052): a process stopped and replaced under the previous stream
+    # manager was not known as superseded here, and sent tuples for ever.
     made = manager(introduced=False)
     made.hello(SPOUT, incarnation=6)
     beat = messages.InstanceHeartbeat(SPOUT, {"incarnation": 5})
@@ -66,7 +65,7 @@ def test_of_two_processes_of_a_task_one_ends_also_at_a_new_stream_manager() -> N
 
 
 def test_its_story_says_what_happened() -> None:
-    # Somebody asks why an instance was held back: registrations, plans and causes are there.
+    # For the question why an instance was paused: registrations, plans and causes are logged.
     made = manager()
     fill(made, NEAR)
     steps = made.core.transition_log().steps
@@ -115,8 +114,8 @@ def test_a_newcomer_answers_the_wave_and_finishes_like_the_others() -> None:
 
 
 def test_answers_to_a_probe_leave_behind_one_heartbeat() -> None:
-    # Near the end each of two hundred instances answers fifty probes a second; what the stream
-    # manager counts of all of them is not worked out for each.
+    # Near the end each of two hundred instances answers fifty probes a second; the stream manager's
+    # total counts are not computed for each.
     made = manager()
     answers = [messages.QuiescenceReport(task, 4, 10, 10, True, 1) for task in (SPOUT, NEAR)]
     beats = [messages.InstanceHeartbeat(each.task, {"emitted": each.task}) for each in answers]
@@ -170,7 +169,7 @@ def test_a_stream_manager_that_was_replaced_while_its_host_hung_ends_its_contain
 def test_one_that_died_as_it_woke_up_has_a_successor_that_ends_the_container(
     before: str, code: ExitCode
 ) -> None:
-    """The successor was never accepted itself; of one that was refused nothing is known."""
+    """The successor was never accepted; a refused process is unknown."""
     made = Manager(TOPOLOGY, PACKED, planned=False, predecessor=before)
     made.handle(events.MasterConnected())
     told = made.handle(events.FromMaster(messages.RegistrationRejected("pid 7 on host has it")))
@@ -178,7 +177,7 @@ def test_one_that_died_as_it_woke_up_has_a_successor_that_ends_the_container(
 
 
 def test_a_zombie_is_told_to_end_and_not_listened_to() -> None:
-    # A process that was stopped (SIGSTOP, a sleeping laptop) wakes up after it was replaced.
+    # A stopped process (SIGSTOP, a sleeping laptop) wakes up after its replacement.
     made = manager()
     made.hello(NEAR, incarnation=2)
     out = made.data(batch(FAR), NEAR, incarnation=1)
@@ -201,7 +200,7 @@ def test_consumed_reports_ride_on_any_message() -> None:
 
 
 def test_the_master_hears_how_a_process_ended_and_what_it_took_along() -> None:
-    """kill -9 of a bolt: its successor knows the signal, its stream manager what it had."""
+    """kill -9 of a bolt: its successor knows the signal, its stream manager the lost tuples."""
     made = Manager(TOPOLOGY, PACKED)
     made.hello(NEAR)
     made.data(batch(NEAR))
@@ -235,5 +234,4 @@ def test_what_the_master_missed_is_sent_when_it_is_reached_again() -> None:
 
 
 def to_master(out: list[events.Instruction]) -> list[Any]:
-    """What the master is told."""
     return [each.message for each in out if isinstance(each, events.ToMaster)]

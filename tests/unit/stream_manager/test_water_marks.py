@@ -1,4 +1,4 @@
-"""Water marks in time: a queue is too long when its instance needs too long for it."""
+"""Water marks in time: a queue is too long by the time its instance needs."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def tuples(number: int) -> Frames:
 
 
 def working(secs_per_tuple: float, high_tuples: int | None = None) -> Manager:
-    """A stream manager whose bolt has shown that it needs so long for a tuple."""
+    """A stream manager whose bolt has a known time per tuple."""
     made = Manager(
         TOPOLOGY,
         packing_of({SPOUT: "spout", SLOW: "slow"}),
@@ -43,7 +43,7 @@ def working(secs_per_tuple: float, high_tuples: int | None = None) -> Manager:
 
 
 def test_a_slow_bolts_feeders_pause_when_a_second_of_work_waits() -> None:
-    # In bytes alone a million tiny tuples would wait: hours, in which its siblings get nothing.
+    # In bytes alone a million tiny tuples would wait: hours without input for its siblings.
     made = working(0.01)
     assert pauses(made.data(tuples(60))) == []
     assert pauses(made.data(tuples(30))) == []
@@ -163,7 +163,7 @@ def test_a_bolt_that_is_quick_again_is_known_for_it_soon() -> None:
 
 
 def test_a_bolt_that_back_pressure_holds_counts_as_slow() -> None:
-    # It works fast when it may: what waits for it is still as old as before a slow one.
+    # A consumer fast between pauses: its waiting tuples are as old as with a slow consumer.
     rate = ConsumerRate()
     rate.handed(10.0)
     rate.processed(10, 0.001, False, 11.0, paused_secs=0.9)
@@ -194,7 +194,7 @@ def test_pauses_of_an_instance_count_in_its_queue() -> None:
 
 
 def test_feeders_of_a_fast_bolt_pause_at_the_mark_in_tuples() -> None:
-    # It may turn slow at any moment, and what waits then is what a barrier waits for.
+    # A fast bolt may turn slow at any moment, and a barrier waits for all queued tuples.
     made = working(0.0, high_tuples=100)
     made.data(tuples(10))
     assert pauses(made.data(tuples(100))) == []  # it has been handed all that it may have

@@ -1,4 +1,4 @@
-"""Effectively once, the master's part: numbers, completion, restores, and what users are told."""
+"""Effectively once, the master's part: numbers, completion, restores, and reports to users."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ OPTIONS = replace(
 
 
 class Made:
-    """A master, its clock, and what the state store has of it."""
+    """A master, its clock, and its nodes in the state store."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Made:
         )
         self.now, self.store_failure = 100.0, ""
         self.unseen: set[int] = set()
-        """The tasks whose states are not in the store that the master's host has."""
+        """The tasks with states missing in the store of the master's host."""
         self.answers = True
         """Whether the checkpoint store does, when the master looks for states."""
         self.out: list[events.Instruction] = []
@@ -66,7 +66,6 @@ class Made:
         )
 
     def registration_elsewhere(self, container: int) -> messages.RegisterStreamManager:
-        """That of a stream manager on another host."""
         return self._registration(container, "tcp://other")
 
     def receive(self, *received: Any, sender: bytes = b"1") -> None:
@@ -98,7 +97,7 @@ class Made:
         self._handle(sought)
 
     def wait(self, secs: float = 0.0, stored: bool = True) -> list[events.Instruction]:
-        """Time passes; what was decided since the last wait."""
+        """Time passes; returns the decisions since the last wait."""
         for _ in range(int(secs / 0.02) + 1):
             self.now += 0.02
             self._handle(events.MasterTimer(stored))
@@ -314,7 +313,7 @@ def test_a_master_that_takes_over_goes_on_where_the_other_was() -> None:
 
 
 def test_a_master_that_takes_over_triggers_none_that_some_spouts_would_not_hear_of() -> None:
-    # It would not be complete before its time is over, and no other is taken until then.
+    # Such a checkpoint would fail by its timeout, and block the next until then.
     before = running()
     made = Made(before, containers=(2,))
     made.wait(2)
@@ -334,7 +333,7 @@ def phase(made: Made) -> str:
 
 
 def drain(made: Made) -> None:
-    """Nothing is in flight: two rounds of probes say so."""
+    """Nothing is in flight: by two rounds of probes."""
     for _ in range(2):
         made.wait(0.02)
         number, epoch = made.core.probe_round, made.core.epoch
@@ -343,7 +342,7 @@ def drain(made: Made) -> None:
 
 
 def all_input_is_processed() -> Made:
-    """A master that has checkpoint 1, and has just triggered the one at the end of the input."""
+    """A master with checkpoint 1 done, and the checkpoint at the end of the input triggered."""
     made = running()
     made.wait(1.1)
     made.complete(1)
@@ -355,7 +354,7 @@ def all_input_is_processed() -> Made:
 
 
 def bolts_finish(made: Made) -> None:
-    """The checkpoint is complete, and one level of bolts after the other runs on_finish."""
+    """The checkpoint is complete, and level by level the bolts run on_finish."""
     made.complete(2)
     assert not sent(made.wait(0.1), messages.FinishBolts)  # what components do about it comes first
     for bolt in (FIRST, LAST):
@@ -404,7 +403,7 @@ def test_a_failure_after_bolts_have_finished_does_not_let_them_finish_again() ->
     (released, *_) = sent(triggered, messages.Plan)
     assert released.plan["restore"]["checkpoint"] == 3
     assert released.plan["state"] == TopologyState.PAUSED  # no spout emits anything more
-    # One more checkpoint, for what components have prepared in the last.
+    # One more checkpoint, for data prepared in the last.
     assert sent(triggered, messages.TriggerCheckpoint)[0].checkpoint == 4
     made.complete(4)
     made.wait(0.1)
@@ -430,7 +429,7 @@ def test_a_master_that_does_not_know_which_bolts_have_finished_has_all_restored(
     successor.wait(0.1)
     assert successor.restore == Restore(2)
     successor.restored()
-    # The one after that knows that nobody has finished since.
+    # The next master knows about the missing finish.
     third = Made(successor)
     third.wait(0.1)
     assert third.core.epoch == successor.core.epoch

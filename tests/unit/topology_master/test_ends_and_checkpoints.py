@@ -38,7 +38,7 @@ WITHOUT_CHECKPOINTS = MasterOptions.of(TOPOLOGY.config)
 
 
 class Run:
-    """The end of a run, whose instances answer as if nothing were in flight."""
+    """The end of a run, whose instances answer as if drained."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Run:
         assert self.end.advance() is None
 
     def next_step(self) -> Finish | Save | Ended | None:
-        """Two rounds of probes say that nothing is in flight."""
+        """Two rounds of probes confirm the drain."""
         for _ in range(2):
             self._now += 1.0
             number = self.end.next_round(self._now)
@@ -82,7 +82,7 @@ class Run:
             self.end.bolt_finished(bolt)
 
     def restore(self, awaited: int | None = None) -> Phase:
-        """All are restored; the phase in which that leaves them."""
+        """All are restored; returns the phase."""
         self.end.restore(self._packing, awaited)
         self.end.validate(self._packing.instances.keys())
         return self.end.phase
@@ -181,7 +181,7 @@ def begun(is_triggered: bool = True) -> Checkpoints:
 
 
 def store_states(made: Checkpoints, number: int = 1) -> list[checkpoints.Step]:
-    """All instances say that they have; what the last one changes."""
+    """All instances report their states; returns the effects of the last report."""
     made.take(messages.CheckpointStored(SPOUT, number, 10), 0.5)
     steps = made.take(messages.CheckpointStored(LAST, number, 10), 0.5)
     made.validate({SPOUT, LAST})
@@ -230,7 +230,7 @@ CHECKPOINTS = (
 def test_each_arrow_of_the_drawing_is_taken(
     machine: Transitions[Any], ways: tuple[Callable[[], None], ...]
 ) -> None:
-    """A new arrow needs a test that takes it, here."""
+    """A new arrow needs a test here."""
     with transitions_seen() as seen:
         for way in ways:
             way()

@@ -12,8 +12,7 @@ from tests.unit.topology_master.test_master_core import FIRST, LAST, SPOUT
 
 
 def failing_to_restore(trouble: str, tries: int = 8) -> tuple[Made, list[int]]:
-    """A master with two checkpoints, of the newest of which a state cannot be had; and what was
-    tried so far."""
+    """A master with two checkpoints, the newest with an unreadable state; and the tries so far."""
     made = running()
     for number in (1, 2):
         made.wait(1.1)
@@ -87,7 +86,7 @@ def test_a_store_that_is_away_is_tried_less_and_less_often_until_it_is_back() ->
 
 
 def test_an_instance_that_has_its_state_after_all_needs_no_other_try() -> None:
-    """Its process has been replaced meanwhile, by one that could read it."""
+    """Its process was replaced meanwhile, with a readable state."""
     recovery = Recovery(None)
     recovery.begin(2)
     recovery.take(messages.RestoreFailed(1, 1, "away"), 1, {1}, 0.0)
@@ -108,7 +107,7 @@ def test_another_reason_is_told_as_well() -> None:
 
 
 def test_a_process_that_fails_to_restore_when_data_flows_again_has_replaced_a_member() -> None:
-    """The one before it had its state, and was killed while the others waited for the store."""
+    """The previous process had its state, and was killed while the rest waited for the store."""
     made = running()
     made.wait(1.1)
     made.complete(1)
@@ -124,7 +123,7 @@ def test_a_process_that_fails_to_restore_when_data_flows_again_has_replaced_a_me
 
 
 def test_data_does_not_flow_while_the_process_that_serves_a_task_has_no_state() -> None:
-    """The one before it had its state; another instance has its own after all."""
+    """The previous process had its state; another instance is restored after all."""
     recovery = Recovery(None)
     recovery.begin(2)
     said: list[messages.Restored | messages.RestoreFailed] = [
@@ -188,7 +187,7 @@ def test_what_is_in_flight_is_asked_anew_when_all_have_their_states() -> None:
 
 
 def test_a_bolt_that_raised_before_all_went_back_takes_nobody_back_again() -> None:
-    """Its message was on its way when another process had all of them go back."""
+    """Its message was on its way when another process caused the restore."""
     made = running()
     made.wait(1.1)
     made.complete(1)
@@ -202,7 +201,7 @@ def test_a_bolt_that_raised_before_all_went_back_takes_nobody_back_again() -> No
 
 
 def test_the_master_knows_whether_a_checkpoint_is_complete() -> None:
-    """A run that ends without one leaves nothing to begin with."""
+    """A run without a complete checkpoint leaves no state for the next."""
     made = running()
     assert not made.core.has_checkpoint
     made.wait(1.1)

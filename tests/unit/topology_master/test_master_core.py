@@ -1,4 +1,4 @@
-"""The topology master: who is in, which plan holds, how a run ends."""
+"""The topology master: members, the active plan, the end of a run."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ class Made:
         return self.handle(events.MasterReceived(sender, message))
 
     def handle(self, event: events.Event) -> list[events.Instruction]:
-        """One step of the core, after which its invariants hold."""
+        """One step of the core, with a check of invariants."""
         out = self.core.handle(event, self.now)
         self.core.validate()
         for each in out:
@@ -116,7 +116,7 @@ class Made:
         return out
 
     def probe_round(self, **counts: tuple[int, int, bool]) -> list[events.Instruction]:
-        """The next probes come and all answer; given counts by task, else nothing was done."""
+        """The next probes come and all answer; given counts by task, otherwise idle."""
         self.wait(0.02)
         out = []
         for task in (SPOUT, FIRST, LAST):
@@ -174,7 +174,7 @@ def test_it_looks_at_its_clock_more_often_while_something_is_under_way() -> None
 
 
 def test_a_second_stream_manager_beside_a_living_one_is_refused() -> None:
-    # Somebody starts the same topology twice, or a container on two machines.
+    # A topology started twice, or a container on two machines.
     made = Made()
     made.register(1, process=2)
     ((receiver, refused),) = sent(
@@ -208,14 +208,14 @@ def test_a_standby_that_takes_over_keeps_the_plan() -> None:
 
 
 def test_a_plan_that_was_stored_and_not_sent_comes_from_the_next_master() -> None:
-    # A master dies between the two: whoever registers before the last one would wait for ever.
+    # A master dies between the two: an early member would wait for ever.
     first = Made(registered=False)
     out = [*first.register(1), *first.register(2)]
     (stored,) = [each for each in out if isinstance(each, events.StorePlan)]
     second = Made(registered=False, previous=physical_from_json(stored.plan))
     assert not sent(messages.Plan, second.register(1))
     assert [receiver for receiver, _ in sent(messages.Plan, second.register(2))] == [b"1-1", b"2-1"]
-    # One that only lost its connection is told alone.
+    # A manager after a lost connection gets the plan alone.
     assert [receiver for receiver, _ in sent(messages.Plan, second.register(1))] == [b"1-1"]
 
 
@@ -245,7 +245,7 @@ def test_an_unknown_command_is_answered_with_the_known_ones() -> None:
 
 
 def finished(made: Made, on: bool = True) -> list[events.Instruction]:
-    """The spout says that it is finished, or not any more."""
+    """The spout reports its finish, or takes the report back."""
     return made.receive(messages.SpoutFinished(SPOUT, on))
 
 
@@ -282,7 +282,7 @@ def test_a_spout_that_gets_a_fail_goes_on() -> None:
 
 
 def test_a_master_that_took_over_learns_from_a_heartbeat_that_a_spout_is_finished() -> None:
-    # The spout has told its predecessor, and tells nobody again: the run would never end.
+    # The spout has reported to the predecessor only: the run would never end.
     made = Made()
     assert not sent(messages.QuiescenceProbe, made.wait(1.0))
     report = {**to_wire(NOTHING_REPORTED), "at": made.now, "incarnation": 1, "finished": True}
@@ -292,7 +292,7 @@ def test_a_master_that_took_over_learns_from_a_heartbeat_that_a_spout_is_finishe
 
 
 def test_the_end_waits_for_a_busy_bolt() -> None:
-    # Found by hand: a bolt that needs seconds for a batch looked like a lost one.
+    # Found by hand: a bolt with seconds of work for a batch looked lost.
     made = Made()
     finished(made)
     for _ in range(20):
@@ -302,8 +302,8 @@ def test_the_end_waits_for_a_busy_bolt() -> None:
 
 
 def test_a_new_stream_manager_hears_who_is_to_finish() -> None:
-    # Found by tests/sim, seed 6: the order, or the answer to it, died with its predecessor, and
-    # the run never ended.
+    # Found by tests/sim, seed 6: the order, or its answer, died with the predecessor, and the run
+    # never ended.
     made = Made()
     finished(made)
     done(made)
@@ -351,7 +351,7 @@ def test_a_master_that_takes_over_goes_on_draining() -> None:
 
 
 def test_a_stopped_topology_is_drained_once_more_without_ticks() -> None:
-    """A bolt holds tuples until its next tick; what one emits after the end is nobody's."""
+    """A bolt holds tuples until its next tick; emits after the end have no reader."""
     made = Made()
     made.receive(messages.Command("drain", {}))
     out = [*made.probe_round(t2=(3, 3, True)), *made.probe_round(t2=(3, 3, True))]
@@ -409,7 +409,7 @@ def test_the_answer_to_stats_can_be_read_by_who_asked() -> None:
 
 
 def test_the_story_says_what_made_the_master_do_what() -> None:
-    """Somebody asks why there is a second epoch; heartbeats and questions are no part of it."""
+    """For the question why a second epoch exists; heartbeats and queries are left out."""
     made = Made()
     made.receive(messages.Heartbeat(1, {"waiting_bytes": {}}, {}, {}), b"1-1")
     made.receive(messages.Command("stats", {}), b"cli")

@@ -1,4 +1,4 @@
-"""What a topology master writes: in a thread, and only as long as it is the master."""
+"""Writes of a topology master: in a thread, and only during its mastership."""
 
 import select
 import threading
@@ -35,18 +35,18 @@ class Slow(FileStore):
         self.tell_session: SessionListener = lambda state: None
 
     def on_session(self, callback: SessionListener) -> None:
-        """As it does; the test says what else becomes of the session."""
+        """The usual call; the test decides about the session."""
         self.tell_session = callback
         super().on_session(callback)
 
     def put(self, path: str, value: Any, *, guard: str = "") -> None:
-        """As it does, when it runs."""
+        """The usual call, unless stopped."""
         self.runs.wait(DEADLINE_SECS)
         super().put(path, value, guard=guard)
 
 
 class Master:
-    """A master's part that writes."""
+    """The writing part of a master."""
 
     def __init__(self, folder: Path, token: str) -> None:
         self.store = Slow(str(folder))
@@ -60,7 +60,7 @@ class Master:
         self.written += 1
 
     def turn(self) -> None:
-        """One of its loop's."""
+        """A turn of its loop."""
         self.nodes.poll(time.monotonic(), is_over=False)
         if select.select([self.nodes.readable], [], [], 0.01)[0]:
             self.nodes.finish()
@@ -73,7 +73,7 @@ class Master:
             self.turn()
 
     def stopped(self) -> None:
-        """Its session ends; the process does not know it."""
+        """Its session ends, unknown to the process."""
         self.store.delete(master_path(NAME))
 
 
@@ -102,7 +102,7 @@ def test_a_state_store_that_hangs_stops_no_master(folder: Path) -> None:
 
 
 def test_a_stopped_master_that_wakes_up_writes_nothing_over_its_successor(folder: Path) -> None:
-    # SIGSTOP between a look and a write, another one is elected, SIGCONT.
+    # SIGSTOP between a read and a write, election of another master, SIGCONT.
     old = Master(folder, "old")
     old.store.runs.clear()
     old.nodes.put(physical_path(NAME), {"epoch": 1})
@@ -120,7 +120,7 @@ def test_a_stopped_master_that_wakes_up_writes_nothing_over_its_successor(folder
 
 
 def test_a_master_whose_successor_is_gone_again_ends_as_well(folder: Path) -> None:
-    # What it knows is older than what its successor has stored.
+    # Its knowledge is older than the successor's nodes.
     old = Master(folder, "old")
     old.stopped()
     new = Master(folder, "new")
@@ -133,8 +133,8 @@ def test_a_master_whose_successor_is_gone_again_ends_as_well(folder: Path) -> No
 
 
 def test_a_master_whose_session_ended_while_it_had_a_successor_ends(folder: Path) -> None:
-    # ZooKeeper did not hear of it for a while. Its successor came and has ended since: the name is
-    # free, and what the successor has stored is newer than what this one knows.
+    # ZooKeeper lost the master for a while. Its successor came and has ended since: the name is
+    # free, and the successor's nodes are newer than the old master's knowledge.
     old = Master(folder, "old")
     old.stopped()
     new = Master(folder, "new")
@@ -148,7 +148,8 @@ def test_a_master_whose_session_ended_while_it_had_a_successor_ends(folder: Path
 
 
 def test_what_is_written_is_not_looked_after_with_each_write(folder: Path) -> None:
-    # A large topology writes its plan and statistics each second: all nodes it keeps would be read.
+    # A large topology writes its plan and statistics each second: otherwise all its nodes would be
+    # read.
     master = Master(folder, "one")
     master.nodes.keep(execution_path(NAME), {"state": "RUNNING"})
     deadline = time.monotonic() + DEADLINE_SECS

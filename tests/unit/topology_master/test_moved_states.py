@@ -1,5 +1,5 @@
-"""An update that moves states where no checkpoints are taken: what the topology master waits for,
-what the plan says, and the rollback."""
+"""An update with state migration in a topology without checkpoints: the topology master's waits,
+the plan, and the rollback."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ REASON = "last: the store is away"
 
 
 def saved(size_bytes: int = 100, options: MasterOptions = OPTIONS) -> tuple[Made, list[Any]]:
-    """A topology that is to have one more of the last bolt, whose state is saved."""
+    """A topology with an update to one more of the last bolt, the state saved."""
     made = Made(options=options)
     update(made, MORE)
     made.register(3)
@@ -47,14 +47,14 @@ def saved(size_bytes: int = 100, options: MasterOptions = OPTIONS) -> tuple[Made
 
 
 def asked(out: list[Any]) -> list[tuple[bool, set[int]]]:
-    """Whether tasks are to defer `fail`, or else to save their states, and which."""
+    """Whether tasks are to defer `fail`, or else to save their states, with the tasks."""
     wanted = (messages.DeferFails, messages.SaveForUpdate)
     found = [each for kind in wanted for _, each in sent(kind, out)]
     return [(isinstance(each, messages.DeferFails), set(each.tasks)) for each in found[:1]]
 
 
 def test_open_windows_fail_their_tuples_when_the_spouts_defer_fail() -> None:
-    """At once, and what a spout emits again goes by the new plan."""
+    """At once, and replays of a spout go by the new plan."""
     made = Made()
     update(made, MORE)
     made.register(3)
@@ -72,7 +72,7 @@ def test_open_windows_fail_their_tuples_when_the_spouts_defer_fail() -> None:
 
 
 def test_a_spout_that_ends_waits_for_the_outcome_of_its_tuples() -> None:
-    """No other process emits them again."""
+    """Only this spout can replay."""
     made = Made()
     moved = replace(FEWER, containers=(replace(TWO, instances=(*TWO.instances, *ONE.instances)),))
     update(made, moved)
@@ -93,12 +93,12 @@ def test_a_kill_amid_an_update_ends_the_deferral() -> None:
 
 
 def moved_of(made: Made) -> MovedStates | None:
-    """What the plan in the state store says."""
+    """State of the plan in the state store."""
     return physical_from_json(made.stored_plan).moved
 
 
 def restored(made: Made, *tasks: int) -> list[Any]:
-    """These have their states by the newest plan."""
+    """The tasks have their states by the newest plan."""
     out = answers(made, SPOUT, FIRST, LAST, NEW)
     for task in tasks:
         out += made.receive(messages.Restored(task, 7, made.core.epoch))
@@ -148,7 +148,7 @@ def test_who_is_late_with_its_part_takes_all_back_to_what_they_had() -> None:
 
 
 def successor(made: Made, out: list[Any], packing: PackingPlan) -> Made:
-    """The master that takes over, with what is in the state store."""
+    """The master that takes over, with the state store's content."""
     told = {"state": "RUNNING", "update": _update_of(out)}
     previous = physical_from_json(made.stored_plan)
     after = Made(False, packing, previous=previous, execution=told)

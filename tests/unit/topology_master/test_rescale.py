@@ -1,4 +1,4 @@
-"""Scaling a running topology, as the topology master sees it: three steps, refusals, ways back."""
+"""Scaling a running topology, as the topology master sees it: three steps, refusals, rollbacks."""
 
 import re
 from typing import Any
@@ -44,7 +44,7 @@ FEWER = PackingPlan(
 
 
 class Stateless(Made):
-    """A master whose instances keep no state: what is asked of them for an update is done."""
+    """A master whose instances keep no state: requests of an update are done at once."""
 
     def handle(self, event: events.Event) -> list[events.Instruction]:
         """One step of the core, and the instances' answers."""
@@ -63,14 +63,14 @@ def ask(made: Made, command: str, **arguments: Any) -> tuple[messages.Reply, lis
 
 
 def update(made: Made, packing: PackingPlan) -> list[Any]:
-    """Begin an update that is not refused."""
+    """Begin an accepted update."""
     reply, out = ask(made, "update", packing=packing_to_json(packing))
     assert reply.ok, reply
     return out
 
 
 def answers(made: Made, *tasks: int, **more: Any) -> list[Any]:
-    """These tasks answer two rounds of probes that they are idle, so that all is drained."""
+    """The tasks report idle in two rounds of probes, so that all is drained."""
     out = []
     for _ in range(2):
         out += made.wait(0.02)
@@ -81,24 +81,24 @@ def answers(made: Made, *tasks: int, **more: Any) -> list[Any]:
 
 
 def plans(out: list[Any]) -> list[tuple[int, str, set[int]]]:
-    """(epoch, state, tasks) of the plans that were stored."""
+    """(epoch, state, tasks) of the plans stored."""
     found = [physical_from_json(each.plan) for each in out if isinstance(each, events.StorePlan)]
     return [(each.epoch, each.state, set(each.packing.instances)) for each in found]
 
 
 def stored_packings(out: list[Any]) -> list[dict[str, Any]]:
-    """The packing plans that were stored."""
+    """The packing plans stored."""
     return [each.packing for each in out if isinstance(each, events.StorePacking)]
 
 
 def step(made: Made) -> tuple[str | None, list[str]]:
-    """How far the update is and what it waits for, as the command line is told."""
+    """Step of the update and its wait, as reported to the command line."""
     found = ask(made, "stats")[0].data["update"]
     return found["step"], found["waiting_for"]
 
 
 def how_it_ended(made: Made) -> tuple[str, str]:
-    """What the newest event says of an update, and why."""
+    """Outcome and reason of an update in the newest event."""
     told = ask(made, "stats")[0].data["events"]
     found = [(each["what"], each["why"]) for each in told if " is " in each["what"]]
     return found[-1]
@@ -125,7 +125,7 @@ def test_an_added_container_comes_up_while_data_flows_then_the_plan_is_switched(
 
 
 def test_spouts_stand_still_until_every_instance_works_by_the_new_plan() -> None:
-    # One that is asked before it has taken the plan would send to tasks that are gone.
+    # An instance probed before its new plan would send to removed tasks.
     made = Stateless()
     update(made, FEWER)
     answers(made, SPOUT, FIRST, LAST)
@@ -139,8 +139,8 @@ def test_spouts_stand_still_until_every_instance_works_by_the_new_plan() -> None
 def held_by(
     made: Made, *bolts: int, secs: float = STILL_SECS + 0.1, may_fail: bool = False
 ) -> list[Any]:
-    """Probes find for so long that nothing moves, and that these bolts hold tuples of the spout,
-    which they may fail at any time."""
+    """Probes find for some time that tuples stand still, and that bolts hold tuples of the spout,
+    free to fail at any time."""
     out, until = [], made.now + secs
     while made.now < until:
         out += made.wait(0.02)
@@ -260,8 +260,8 @@ def test_an_update_that_is_cancelled_while_containers_start_has_paused_no_spout(
 
 
 def test_a_container_left_of_an_update_that_was_aborted_is_not_taken_for_the_next_ones() -> None:
-    # It has the instances of the first update. It was heard of and never registered again, so the
-    # second update waited for ten minutes (simulation, seeds 52099 and 53493).
+    # It has the instances of the first update. The manager was known and never registered again, so
+    # the second update waited for ten minutes (simulation, seeds 52099 and 53493).
     made = Stateless()
     update(made, MORE)
     made.register(3)
@@ -287,7 +287,7 @@ def test_new_code_that_cannot_begin_leaves_the_old_one() -> None:
     assert step(made) == ("instances", ["spout[0]", "first[0]", "last[0]"])
     made.receive(messages.InstanceFailed(FIRST, "it was killed"))  # that one is no matter of ours
     out = made.receive(messages.InstanceFailed(NEW, "no module called words"))
-    # With its code: a process that has started meanwhile knows the new one alone.
+    # With its code: a process started meanwhile knows only the new code.
     assert stored_packings(out) == [packing_to_json(replace(PACKED, changed=spec))]
     assert plans(made.wait(0.02)) == [(3, TopologyState.PAUSED, {SPOUT, FIRST, LAST})]
     out = answers(made, SPOUT, FIRST, LAST)
@@ -304,7 +304,7 @@ def test_new_code_that_cannot_begin_leaves_the_old_one() -> None:
 
 
 def test_a_spout_that_goes_is_never_ended_with_tuples_in_flight() -> None:
-    # Nobody would emit them again.
+    # A replay would be impossible.
     moved = PackingPlan("t", (
         ContainerPlan(1, (InstancePlan(FIRST, "first", 0, NOTHING),), NOTHING),
         ContainerPlan(2, (InstancePlan(SPOUT, "spout", 0, NOTHING), *TWO.instances), NOTHING),
@@ -354,7 +354,7 @@ def _update_of(out: list[Any]) -> dict[str, Any]:
 
 
 def test_counts_that_ended_instances_take_along_are_no_loss() -> None:
-    # The bolt that moves had processed 10 tuples; its successor counts from zero.
+    # The moving bolt had processed 10 tuples; its successor counts from zero.
     made = Stateless()
     update(made, FEWER)
     for processed, times in ((10, 2), (0, 2)):
@@ -420,7 +420,7 @@ def test_a_state_that_cannot_be_saved_leaves_the_old_plan() -> None:
 
 
 def reports(made: Made, secs: float, paused: frozenset[int], busy: frozenset[int]) -> list[Any]:
-    """Probes find for so long that back-pressure holds some, and that some are not done."""
+    """Probes find for some time instances under back-pressure, and unfinished ones."""
     out, until = [], made.now + secs
     while made.now < until:
         out += made.wait(0.1)

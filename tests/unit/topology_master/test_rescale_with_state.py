@@ -1,4 +1,5 @@
-"""Scaling a topology that takes checkpoints: it begins with one by the new plan, or by the old."""
+"""Scaling a topology with checkpoints: restored from a checkpoint by the new plan, or by the
+old."""
 
 import pytest
 
@@ -22,7 +23,7 @@ MORE = PackingPlan(
     "t",
     (ONE, replace(TWO, instances=(*TWO.instances, InstancePlan(NEW, "last", 1, NOTHING)))),
 )
-"""One more of `last`, in a container that is there."""
+"""One more of `last`, in an existing container."""
 FEWER = PackingPlan(
     "t", (ContainerPlan(1, (*ONE.instances, InstancePlan(LAST, "last", 0, NOTHING)), NOTHING),)
 )
@@ -38,7 +39,7 @@ def ask(made: Made, packing: PackingPlan) -> messages.Reply:
 
 
 def saved(packing: PackingPlan, number: int = 1) -> Made:
-    """A topology that is updated, its checkpoint complete and the plan switched."""
+    """A topology under an update, its checkpoint complete and the plan switched."""
     made = running()
     assert ask(made, packing).ok
     made.complete(number)
@@ -148,7 +149,7 @@ def test_the_rollback_waits_for_a_container_that_was_removed() -> None:
     stats = made.core.stats(None, made.now).update
     assert stats is not None
     assert stats.waiting_for == ("container 2",)
-    # If nobody has ended it yet it hears nothing any more: that is why it registers again.
+    # A manager still alive gets no messages any more: hence its new registration.
     made.receive(messages.Heartbeat(2, {"waiting_bytes": {}}, {}, {}), sender=b"2")
     assert not sent(made.wait(), messages.HeartbeatAck)
     register = messages.RegisterStreamManager(
@@ -167,7 +168,7 @@ def cancel(made: Made) -> messages.Reply:
 
 
 def test_an_update_is_cancelled_while_all_wait_for_their_states() -> None:
-    """After the switch: it is rolled back, with the same checkpoint."""
+    """After the switch: rolled back, with the update's checkpoint."""
     made = saved(MORE)
     assert cancel(made).ok
     assert "is being rolled back already: a mistake" in cancel(made).data["error"]
@@ -187,7 +188,7 @@ def test_an_update_whose_tuples_flow_is_not_cancelled() -> None:
 
 
 def test_what_was_processed_after_all_is_saved_before_the_rollback() -> None:
-    """The state that was away is there again while a removed container comes back."""
+    """The missing state returns while a removed container comes back."""
     made = saved(FEWER)
     made.receive(messages.RestoreFailed(LAST, made.core.epoch, "the store is away"))
     made.wait(0.1)
@@ -254,7 +255,7 @@ def test_a_second_update_and_a_plan_that_is_none_are_refused() -> None:
 
 
 def test_an_update_that_comes_during_a_restore_needs_no_checkpoint_of_its_own() -> None:
-    """All are about to take their states, which they can do by the new plan as well."""
+    """All are about to take their states, also possible by the new plan."""
     made = running()
     made.receive(messages.Restored(FIRST, 99, 0))  # another process
     made.wait(0.1)

@@ -1,7 +1,8 @@
 """A topology as a fluid, for the autoscaler: offered loads in, the counters of instances out.
 
-Not the engine: a model of what back-pressure does to rates. Each step every spout emits what it is
-offered, less what the fullest bolt cannot take; for that share of the step it counts as paused.
+Not the engine: a model of rates under back-pressure. In each step every spout emits its offered
+load, less the excess over the fullest bolt's capacity; for this share of the step the spout counts
+as paused.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,18 +23,18 @@ from heron_core.topology import (
 )
 
 Offered = Callable[[float], float]
-"""Seconds -> tuples per second that the spout would emit."""
+"""Seconds -> tuples per second offered to the spout."""
 STREAM = "default"
 STEP_SECS = 5.0
 MOVE_SECS = 1.0
 OFFERED_MAX_RATE = 1e6
-"""What the spout's instance can emit in a second of work."""
+"""Tuples emitted by the spout's instance in a second of work."""
 
 
 def topology(
     *bolts: tuple[str, GroupingKind, str], config: Mapping[str, object] | None = None
 ) -> TopologySpec:
-    """A spout `words`, and bolts (name, grouping, whom it reads), one instance each."""
+    """A spout `words`, and bolts (name, grouping, sources), one instance each."""
     out = (StreamSpec(STREAM, ("word",)),)
     components = [ComponentSpec("words", True, "a.B", 1, out)]
     for name, kind, source in bolts:
@@ -57,22 +58,22 @@ def options_of(spec: TopologySpec, **changes: object) -> AutoscaleOptions:
 
 @dataclass
 class Fluid:
-    """A running topology, and what its autoscaler did."""
+    """A running topology, and the actions of its autoscaler."""
 
     spec: TopologySpec
     options: AutoscaleOptions
     offered: Offered
     rates: Mapping[str, float]
-    """bolt -> tuples that one instance can process in a second"""
+    """bolt -> tuples processed by an instance in a second"""
     gains: Mapping[str, float] = field(default_factory=dict)
-    """bolt -> tuples that it emits for one; else 1"""
+    """bolt -> tuples emitted for one input; default 1"""
     hot_share: Mapping[str, float] = field(default_factory=dict)
-    """bolt -> the share of its input that has one key"""
+    """bolt -> the share of its input with the hottest key"""
     sees_keys: bool = True
     cores: float = float("inf")
     """Instances that can work at the same time."""
     sees_cores: bool = False
-    """Whether it is known how long they are idle."""
+    """Whether idle times are known."""
     refuses: Callable[[Decision], str] = lambda decision: ""
     decisions: list[tuple[float, Decision]] = field(default_factory=list)
     diagnoses: list[Diagnosis] = field(default_factory=list)

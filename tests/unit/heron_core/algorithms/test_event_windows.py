@@ -1,4 +1,4 @@
-"""Windows by event time: the examples of the systems that they come from, to the tuple."""
+"""Windows by event time: the examples of the original systems, to the tuple."""
 
 import pytest
 
@@ -86,7 +86,7 @@ def test_a_tuple_of_storms_window_expires_once_and_is_new_once() -> None:
 
 @pytest.mark.parametrize("by_event_time", [True, False])
 def test_storms_windows_of_a_number_of_tuples(by_event_time: bool) -> None:
-    """The last three, after every second; at the end what the next one holds already."""
+    """The last three, after every second; at the end the content of the next window."""
     windows = StormWindows(Extent(3, True), Extent(2, True), by_event_time)
     steps = [step for at in range(1, 6) for step in windows.add(at, at)]
     if by_event_time:
@@ -106,7 +106,7 @@ def test_storms_windows_of_a_number_of_tuples(by_event_time: bool) -> None:
 def test_at_the_end_a_tumbling_window_has_no_tuple_of_the_one_before(
     length: int, slide: int, last: list[int] | None, by_event_time: bool
 ) -> None:
-    """It is the one that the missing tuples would have ended, as far as it goes."""
+    """The last window ends early, without its missing tuples."""
     windows = StormWindows(Extent(length, True), Extent(slide, True), by_event_time)
     steps = [step for at in range(1, 9) for step in windows.add(at, at)]
     steps += windows.advance(8) if by_event_time else []
@@ -122,7 +122,7 @@ def test_at_the_end_a_tumbling_window_has_no_tuple_of_the_one_before(
 def test_tuples_of_the_millisecond_of_the_watermark_are_in_the_window_that_ends_with_it(
     slide: int,
 ) -> None:
-    """As of events that have whole seconds: the first one of a second is not the last one."""
+    """As for events in whole seconds: the first event of a second is not the last."""
     windows = StormWindows(Extent(10, False), Extent(slide, False), by_event_time=True)
     windows.add(7, "first")
     windows.add(10, "second")
@@ -133,7 +133,7 @@ def test_tuples_of_the_millisecond_of_the_watermark_are_in_the_window_that_ends_
 
 
 def test_a_stream_that_is_ahead_hides_nothing_of_a_slow_one() -> None:
-    """Storm stops its scan at the first tuple that is ahead by more than the lag."""
+    """Storm stops its scan at the first tuple ahead by more than the lag."""
     windows = StormWindows(Extent(10, False), Extent(10, False), by_event_time=True)
     windows.add(100, "fast")
     windows.add(5, "slow")
@@ -157,7 +157,7 @@ def test_gearpumps_table_g3() -> None:
 
 
 def test_an_event_is_late_when_all_of_its_windows_are_dropped() -> None:
-    """Windows of 10, lateness 5: at watermark 14 an event of 9 still counts, at 15 it does not."""
+    """Windows of 10, lateness 5: at watermark 14 an event of 9 still counts, at 15 not any more."""
     counts = WindowOperator(Tumbling(10), Count(), lateness_ms=5)
     counts.add("a", 1, None, 0)
     counts.advance_watermark(14)
@@ -256,7 +256,8 @@ def test_wrong_windows_are_named() -> None:
 
 
 def test_open_windows_that_get_nothing_more() -> None:
-    """Those with an end are late from then on; one without is open again with the next event."""
+    """Windows with an end are late from then on; a window without is open again with the next
+    event."""
     counts = WindowOperator(Tumbling(10), Count(), lateness_ms=5)
     counts.add("a", 1, None, 0)
     counts.add("b", 12, None, 0)
@@ -272,7 +273,7 @@ def test_open_windows_that_get_nothing_more() -> None:
 
 
 class Looked(int):
-    """A timestamp that counts how often it is looked at."""
+    """A timestamp that counts its reads."""
 
     looks = 0
 
@@ -287,7 +288,7 @@ class Looked(int):
 
 @pytest.mark.parametrize("is_count", [True, False])
 def test_the_work_of_storms_windows_grows_with_the_tuples_alone(is_count: bool) -> None:
-    """Between two watermarks: a window does not look through what comes behind its end."""
+    """Between two watermarks: a window does not scan tuples behind its end."""
     looks = []
     for number in (200, 400):
         windows = StormWindows(Extent(10, is_count), Extent(1, is_count), by_event_time=True)

@@ -33,7 +33,7 @@ PACKED = PackingPlan(
 
 
 def report(at: float, incarnation: int = 1, **numbers: Any) -> InstanceReport:
-    """What an instance reports; all zero but for `numbers`, by their names on the wire."""
+    """An instance's report; all zero but for `numbers`, by their names on the wire."""
     zeros = {**to_wire(NOTHING_REPORTED), "emitted": {"default": 0}, "pid": 7}
     return report_of({**zeros, "at": at, "incarnation": incarnation, **numbers})
 
@@ -67,7 +67,7 @@ def test_a_component_that_has_not_reported_is_there_with_zeros() -> None:
 
 
 def test_numbers_never_fall_when_an_instance_is_replaced() -> None:
-    # An operator who sees a counter jump back to zero looks for a bug that is not there.
+    # Otherwise operators see a counter jump back to zero looks for a bug in vain.
     rollup = RollUp(TOPOLOGY, PACKED)
     rollup.update(2, report(1.0, 1, executed=100, emitted={"a": 50}, pending=9), 1.0)
     rollup.update(2, report(2.0, 2, executed=1, pending=1), 2.0)
@@ -86,7 +86,7 @@ def test_a_report_that_comes_twice_counts_once() -> None:
 
 
 def test_streams_are_told_apart_over_all_instances_and_masters() -> None:
-    """A master that takes over goes on counting where the one before it was."""
+    """A new master continues the counts of its predecessor."""
     before, after = RollUp(TOPOLOGY, PACKED), RollUp(TOPOLOGY, PACKED)
     inputs = {"spout/default": 4, "spout/late": 1}
     before.update(2, report(1.0, 1, emitted={"a": 1, "b": 2}, inputs=inputs), 1.0)
@@ -109,7 +109,7 @@ def test_rates_are_growth_over_the_instances_own_time() -> None:
 
 
 def test_waiting_for_back_pressure_is_not_work() -> None:
-    """A batch whose output is held for half of its time keeps its instance half as busy."""
+    """A batch with output held for half of its time keeps its instance half as busy."""
     rollup = RollUp(TOPOLOGY, PACKED)
     rollup.update(2, report(10.0, busy_secs=4.0, waited_secs=1.0), 0.0)
     rollup.update(2, report(12.0, busy_secs=6.0, waited_secs=2.0), 2.0)
@@ -187,7 +187,7 @@ def spout_silence(rollup: RollUp, now: float) -> float | None:
 
 
 def test_a_spout_is_silent_since_it_emitted_last_and_not_once_it_has_finished() -> None:
-    """By the clock of who hears the reports; a new process has not emitted yet."""
+    """By the receiver's clock; a new process has not emitted yet."""
     rollup = RollUp(TOPOLOGY, PACKED)
     assert spout_silence(rollup, 5.0) is None, "nothing is known"
     rollup.update(1, report(0.0), 100.0)
@@ -204,7 +204,7 @@ def test_a_spout_is_silent_since_it_emitted_last_and_not_once_it_has_finished() 
 
 
 def unsettled(rollup: RollUp, now: float) -> tuple[int, float]:
-    """Tuples of the bolt, and for how long it has settled none of them."""
+    """Tuples of the bolt, and the time since the last settled one."""
     numbers = rollup.components({}, now=now)["bolt"]
     return numbers.unsettled_tuples, numbers.unsettled_secs
 

@@ -36,7 +36,7 @@ def probe_round(
 
 
 def test_two_equal_rounds_are_needed() -> None:
-    # One round alone may see the counts of one task before, of the other after a tuple moved.
+    # One round alone may see the counts of one task before, of the next after a tuple moved.
     made = detector()
     probe_round(made, 0.0, 10, 10)
     assert not made.drained
@@ -90,8 +90,8 @@ def test_a_restore_forgets_what_was_lost() -> None:
 
 
 def test_what_the_dead_had_sent_is_not_waited_for_again() -> None:
-    # A killed bolt takes its count of what it sent along: for ever more is processed than sent,
-    # and each level of finishing bolts would wait for that again.
+    # A killed bolt takes its count of sent tuples along: for ever more are processed than sent, and
+    # each level of finishing bolts would wait again.
     made = detector()
     probe_round(made, 0.0, 7, 10)
     probe_round(made, 5.0, 7, 10)
@@ -163,9 +163,9 @@ def test_no_more_rounds_once_drained() -> None:
 
 
 class DetectorMachine(RuleBasedStateMachine):
-    """A spout sends to a bolt, probes read the two at different moments: never drained while a
-    tuple is on its way (and nothing was ever lost). A spout is idle when it has finished, and
-    sends nothing from then on."""
+    """A spout sends to a bolt, probes read both at different moments: never drained while a tuple
+    is on its way (without earlier losses). A spout is idle once finished, and sends nothing from
+    then on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -212,7 +212,7 @@ TestDetector.settings = settings(max_examples=60, stateful_step_count=30, deadli
 
 
 def topology(edges: dict[str, list[str]]) -> TopologySpec:
-    """name -> what it reads; spouts read nothing."""
+    """name -> its sources; empty for spouts."""
     stream = StreamSpec("default", ("a",))
     return TopologySpec(
         "t",

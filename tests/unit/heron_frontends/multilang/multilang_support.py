@@ -26,7 +26,7 @@ class Left(Exception):
 
 
 class Engine:
-    """Stands for the runtime: its queue of calls, and what the component did."""
+    """Stands for the runtime: its queue of calls, and the component's actions."""
 
     def __init__(self) -> None:
         self.calls: queue.Queue[Callable[[], None]] = queue.Queue()
@@ -73,11 +73,11 @@ class Engine:
 
     @property
     def logged(self) -> list[Any]:
-        """What the puppet has logged as JSON, in order."""
+        """Log of the puppet as JSON, in order."""
         return [json.loads(each[len(PREFIX) :]) for each in self.lines if each.startswith(PREFIX)]
 
     def until(self, condition: Callable[[], Any]) -> Any:
-        """Make the calls that come until `condition` holds; its value."""
+        """Make incoming calls until `condition` holds; returns its value."""
         deadline = time.monotonic() + DEADLINE_SECS
         while not (found := condition()):
             assert time.monotonic() < deadline, (self.errors, self.lines[-20:])
@@ -135,8 +135,6 @@ def tup(*steps: list[Any], root: int | None = None) -> SimpleNamespace:
 
 
 class Shell:
-    """One component with its child."""
-
     def __init__(self, kind: type, folder: Path, config: dict[str, Any]) -> None:
         self.started = False
         self.engine = Engine()
@@ -150,7 +148,7 @@ class Shell:
         return self
 
     def puppet(self, **scripts: Any) -> "Shell":
-        """What the puppet does `first`, before its pid; `then`, behind it; in `turns`."""
+        """Actions of the puppet: `first`, before its pid; `then`, afterwards; in `turns`."""
         found = {f"PUPPET_{key.upper()}": json.dumps(each) for key, each in scripts.items()}
         self.config["heronpy.shell.environment"] = found
         return self
@@ -172,7 +170,7 @@ class Shell:
         return made
 
     def give_and_settle(self, *steps: list[Any]) -> SimpleNamespace:
-        """Process one tuple and wait until nothing is left of it."""
+        """Process one tuple and wait until settled."""
         made = self.give(*steps)
         self.engine.until(self.component.is_idle)
         return made

@@ -81,7 +81,7 @@ def test_a_killed_child_is_named_by_its_signal(bolt: Make) -> None:
 
 
 def test_a_hanging_child_is_killed_though_no_tuple_comes(bolt: Make, quick: None) -> None:
-    """The heartbeat that nobody answers tells."""
+    """The unanswered heartbeat decides."""
     shell = bolt().start()
     shell.component.response_timer.timeout_secs = 0.3  # its start may take longer
     hung = shell.pid
@@ -136,7 +136,7 @@ def test_a_broken_msgpack_stream_ends_the_child(bolt: Make) -> None:
 
 
 def test_what_the_child_started_dies_with_it(bolt: Make, quick: None) -> None:
-    """Also when it holds the child's stdout open."""
+    """Also with the child's stdout held open."""
     shell = bolt().start()
     shell.give(["grandchild"], ["exit", 0])
     (grandchild,) = shell.engine.until(lambda: shell.engine.logged)
@@ -169,7 +169,7 @@ def test_pauses_between_deaths_and_the_end_after_the_limit(
 
 
 def test_process_waits_for_the_next_child(bolt: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tuples do not fail one after the other while none runs."""
+    """Tuples do not fail in turn without a child."""
     monkeypatch.setattr(backoff, "FIRST_PAUSE_SECS", 0.05)
     shell = bolt().start()
     for _ in range(2):
@@ -221,7 +221,7 @@ shell.engine.until(lambda: False)
 
 
 def test_kill_9_of_the_instance_leaves_no_child(tmp_path: Path) -> None:
-    """Nor what that started, though both hang and neither reads its stdin."""
+    """Nor its descendants, though all hang without reads of stdin."""
     text = INSTANCE.format(paths=[str(PUPPET.parent), *sys.path], folder=str(tmp_path))
     instance = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True)
     assert instance.stdout is not None

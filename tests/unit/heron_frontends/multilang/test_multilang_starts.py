@@ -1,4 +1,4 @@
-"""Finding and starting the program: where it is looked for, and what is said when it cannot run."""
+"""Finding and starting the program: search path, and errors of a failed start."""
 
 import os
 import sys
@@ -32,7 +32,7 @@ def script(path: Path, text: str = ANSWER, mode: int = 0o755) -> Path:
 
 
 def runs(shell: Shell, *command: str) -> str:
-    """Where a program runs that logs it, and with which GREETING."""
+    """Working folder of a logging program, and its GREETING."""
     shell.config["heronpy.shell.command"] = list(command)
     shell.start()
     (found,) = shell.engine.until(lambda: shell.engine.logged)
@@ -53,7 +53,7 @@ def test_a_program_beside_the_topology_runs_there(bolt: Make, tmp_path: Path) ->
 
 
 def test_the_folder_resources_comes_first(bolt: Make, tmp_path: Path) -> None:
-    """As in a Storm jar; and a path with folders is relative to it."""
+    """As in a Storm jar; and a path with folders is relative to the folder."""
     script(tmp_path / "resources" / "tools" / "answer.sh")
     assert runs(bolt(), "tools/answer.sh") == f"{tmp_path}/resources "
 
@@ -67,7 +67,6 @@ def test_a_streamparse_project_runs_in_its_src(bolt: Make, tmp_path: Path) -> No
 
 
 def test_else_it_is_looked_for_on_path(bolt: Make, tmp_path: Path) -> None:
-    """PATH of the config is appended, other variables replace."""
     found = script(tmp_path / "elsewhere" / "answer-me")
     environment = {"PATH": str(found.parent), "GREETING": "hello"}
     shell = bolt(heronpy__shell__environment=environment)
@@ -101,7 +100,7 @@ def test_a_script_that_is_not_executable(bolt: Make, tmp_path: Path) -> None:
         f"words: {path} is not executable: run chmod +x {path}, or name its interpreter: "
         "heronpy.shell.command: ['node', 'split.js']"
     )
-    # Not the one on PATH: this one is meant.
+    # The named file, not the program on PATH.
     path = script(tmp_path / "split", mode=0o644)
     assert refusal(bolt(), "split") == f"words: {path} is not executable: run chmod +x {path}"
 
@@ -130,7 +129,7 @@ def test_a_child_that_never_says_its_pid_is_ended(bolt: Make, quick: None) -> No
 
 
 def test_nobody_is_woken_any_more_when_a_child_was_ended(bolt: Make, quick: None) -> None:
-    """What wakes the main thread is closed then, and its number may be another file's."""
+    """The waker of the main thread is closed then, and its number may be another file's."""
     shell = bolt(topology__subprocess__timeout__secs=0.2).puppet(first=[["hang"]])
     channel, notify = shell.component, shell.component._notify
 

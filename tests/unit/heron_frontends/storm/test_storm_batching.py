@@ -1,4 +1,4 @@
-"""BatchingBolt and TicklessBatchingBolt: when batches are processed, what they are anchored to."""
+"""BatchingBolt and TicklessBatchingBolt: time of the processing of batches, and anchors."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def test_batches_are_processed_on_the_second_tick(storm: Any) -> None:
 
 
 def test_the_first_tick_after_a_long_rest_processes_at_once(storm: Any) -> None:
-    """The counter goes on while there is nothing to do."""
+    """The counter goes on while idle."""
     made = start(batching(storm), tick_secs=1)
     made.tick()
     made.tick()
@@ -95,7 +95,7 @@ def test_without_auto_ack_the_batch_is_the_users(storm: Any) -> None:
 
 @pytest.mark.parametrize("own", [{}, {"exit_on_exception": False}])
 def test_a_batch_that_raises_fails_alone(storm: Any, own: dict[str, Any]) -> None:
-    """The batch before it is acked, the one after it waits for its time."""
+    """The previous batch is acked, the next waits for its time."""
     made = start(batching(storm, **own), tick_secs=1)
     made.feed(["a", 1], ["bad", 1], ["bad", 1], ["c", 1])
     made.tick()
@@ -129,7 +129,7 @@ def test_a_group_key_that_raises_fails_its_tuple(storm: Any) -> None:
 
 
 def test_the_users_own_process_batches(storm: Any) -> None:
-    """A batch that ends by its size."""
+    """A batch ended by its size."""
 
     class BySize(batching(storm)):  # type: ignore[misc]
         def process(self, tup: Any) -> None:
@@ -214,7 +214,7 @@ def test_the_clock_stops_at_the_end(storm: Any) -> None:
 
 
 def test_the_users_own_batcher_runs_in_its_thread(storm: Any) -> None:
-    """Its emits and acks come to the main thread; an exception does not end it."""
+    """Emits and acks come to the main thread; an exception does not end the thread."""
     turns = iter(["raise", "process", "wait"])
 
     class Own(tickless(storm, secs_between_batches=0.001)):  # type: ignore[misc]

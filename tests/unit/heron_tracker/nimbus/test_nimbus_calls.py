@@ -1,5 +1,5 @@
-"""Calls in Thrift's binary protocol: what the installed thriftpy2 writes is read, and it reads what
-is answered."""
+"""Calls in Thrift's binary protocol: calls by the installed thriftpy2 are read, and answers are
+read by thriftpy2."""
 
 import struct
 from typing import Any
@@ -32,7 +32,7 @@ from tests.unit.heron_tracker.nimbus.installed_storm import installed
 from tests.unit.heron_tracker.nimbus.nimbus_support import storm_topology
 
 ON_THE_WIRE = {18: 11}
-"""thriftpy2's number of binary, which is that of a text on the wire."""
+"""thriftpy2's number of binary, equal to a text's on the wire."""
 CALL = ThriftCall("killTopology", 7, b"\0")
 
 
@@ -44,7 +44,6 @@ def call_bytes(method: str, body: bytes, kind: int = 1) -> bytes:
 
 
 def theirs(kind: Any, data: bytes) -> Any:
-    """What thriftpy2 reads."""
     buffer = TMemoryBuffer(data)
     found = kind()
     TBinaryProtocol(buffer, decode_response=True).read_struct(found)
@@ -52,7 +51,7 @@ def theirs(kind: Any, data: bytes) -> Any:
 
 
 def by_field(found: Any) -> Any:
-    """A struct of either library as names and values; what is None is left out."""
+    """A struct of either library as names and values, without None."""
     if isinstance(found, dict):
         return {str(by_field(key)): by_field(value) for key, value in found.items()}
     if isinstance(found, list):
@@ -86,7 +85,7 @@ def test_every_struct_has_the_fields_and_types_of_storms_interface() -> None:
 
 
 def test_every_method_has_the_arguments_and_exceptions_of_storms_interface() -> None:
-    """Those of Storm 2 are not in streamparse's file."""
+    """Methods of Storm 2 are absent from streamparse's file."""
     of_storm_2 = set(METHODS) - set(installed.Nimbus.thrift_services)
     assert of_storm_2 == {
         "getTopologyInfoByName", "getTopologyInfoByNameWithOpts", "getTopologySummaries",
@@ -124,7 +123,6 @@ def test_no_bytes_are_more_than_one_line_of_error(data: bytes) -> None:
 
 
 def test_a_field_that_only_a_newer_storm_has_is_skipped() -> None:
-    """Whatever its type."""
     buffer = TMemoryBuffer()
     options = installed.TopologyInfo(
         id="a", name="b", uptime_secs=1, executors=[], status="ACTIVE", errors={},
@@ -173,7 +171,7 @@ def test_what_is_not_a_call_is_refused(frame: bytes) -> None:
 
 
 def test_an_exception_is_answered_as_the_method_declares_it() -> None:
-    """The client raises the class that it knows."""
+    """The client raises the declared class."""
     error = AuthorizationException("not you")
     head, body = refusal(CALL, METHODS["killTopology"], error).split(b"\0\0\0\x07", 1)
     assert head.endswith(b"killTopology")

@@ -1,4 +1,4 @@
-"""Nimbus over a socket: the installed streamparse's client, and clients that are none."""
+"""Nimbus over a socket: the installed streamparse's client, and foreign clients."""
 
 import grp
 import os
@@ -71,7 +71,6 @@ def client(nimbus: RunningNimbus) -> Iterator[Any]:
 
 
 def theirs() -> Any:
-    """The topology as streamparse has it."""
     found = installed.StormTopology()
     TBinaryProtocol(TMemoryBuffer(storm_topology().write()), decode_response=True).read_struct(
         found
@@ -88,12 +87,11 @@ def uploaded(client: Any, data: bytes) -> str:
 
 
 def code(tmp_path: Path) -> bytes:
-    """An archive as sparse makes it."""
     return jar(tmp_path / "code.jar", {"resources/words.py": "", "META-INF/MANIFEST.MF": ""})
 
 
 def test_the_cluster_is_told(client: Any) -> None:
-    """Machines, topologies, and this one among the machines: sparse counts them for its ackers."""
+    """Machines, topologies, and including this machine: sparse counts machines for its ackers."""
     cluster = client.getClusterInfo()
     assert [each.host for each in cluster.supervisors] == sorted(
         {"here", "there", socket.gethostname()}
@@ -144,7 +142,7 @@ def test_what_is_not_running_is_an_exception(client: Any, method: str, name: str
 
 
 def test_operations_are_left_for_the_scheduler(nimbus: RunningNimbus, client: Any) -> None:
-    """As those of the REST; its process is gone here, so that is said."""
+    """As by REST; the scheduler is gone here, as reported."""
     for call in (client.activate, client.deactivate, client.killTopology):
         call("words")
     with pytest.raises(installed.InvalidTopologyException, match="'counts'"):
@@ -166,7 +164,7 @@ def test_operations_are_left_for_the_scheduler(nimbus: RunningNimbus, client: An
 def test_a_submission_is_registered_before_it_is_answered(
     nimbus: RunningNimbus, client: Any, tmp_path: Path
 ) -> None:
-    """With its code and the topology as it came."""
+    """With its code and the topology as submitted."""
     location = uploaded(client, code(tmp_path))
     client.submitTopologyWithOpts("new", location, '{"a": 1}', theirs(), OPTIONS)
     node: Any = nimbus.store.get(topology_path("new"))
@@ -184,7 +182,7 @@ def test_a_submission_is_registered_before_it_is_answered(
 def test_what_the_submission_says_is_the_clients_error(
     nimbus: RunningNimbus, client: Any, tmp_path: Path
 ) -> None:
-    """And nothing of it is left."""
+    """The submission is removed."""
     location = uploaded(client, code(tmp_path))
     for name, conf, line in (
         ("refused", "{}", "the topology has a mistake"),
@@ -200,7 +198,7 @@ def test_what_the_submission_says_is_the_clients_error(
 def test_a_topology_that_does_not_come_up_later_is_counted(
     nimbus: RunningNimbus, client: Any, tmp_path: Path
 ) -> None:
-    """Its client has its answer already: the log says why."""
+    """Its client already has an answer: the log names the reason."""
     client.submitTopology("late", uploaded(client, code(tmp_path)), "{}", theirs())
     until(lambda: nimbus.submissions.failed == 1, "the failure is counted")
 
@@ -216,7 +214,7 @@ def test_code_goes_with_its_topology(nimbus: RunningNimbus, client: Any, tmp_pat
 
 
 def test_a_too_large_upload_is_refused(client: Any) -> None:
-    """And it is gone."""
+    """The file is removed."""
     location = client.beginFileUpload()
     with pytest.raises(installed.AuthorizationException, match=f"at most {UPLOAD_BYTES_MAX:,}"):
         client.uploadChunk(location, b"x" * (UPLOAD_BYTES_MAX + 1))
@@ -259,7 +257,7 @@ STRANGERS = [os.getuid() + 1]
 
 
 def with_rights(**config: Any) -> dict[str, TopologySnapshot]:
-    """The topology `words` with rights of its own, and one that only its Nimbus may use."""
+    """The topology `words` with separate rights, and a topology for its Nimbus only."""
     words = snapshot(stats())
     assert words.spec is not None
     settings = {key.replace("_", "."): value for key, value in config.items()}
@@ -280,7 +278,8 @@ def test_another_user_may_call_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["topology_users", "topology_groups"])
 def test_a_user_that_a_topology_names_may_see_it_and_act_on_it(tmp_path: Path, key: str) -> None:
-    """The list has no other topology, and a submission belongs to the user of Nimbus."""
+    """The list is limited to the allowed topology, and a submission belongs to the user of
+    Nimbus."""
     name = pwd.getpwuid(os.getuid()).pw_name
     if key == "topology_groups":
         name = grp.getgrgid(os.getgid()).gr_name
@@ -329,7 +328,7 @@ def answered(port: int, data: bytes) -> bytes:
 def test_a_client_of_another_kind_is_left(
     nimbus: RunningNimbus, data: bytes, answer: bytes
 ) -> None:
-    """With a line where it can read one; others are served."""
+    """With a line in a readable protocol; further clients are served."""
     if data:
         assert answer in answered(nimbus.port, data)
     else:
@@ -361,7 +360,7 @@ def test_a_client_of_another_protocol_of_thrift_gets_the_sentence_in_its_own_for
 
 
 def test_an_address_of_others_takes_tls_and_a_token() -> None:
-    """Without either the line names the options, and the way that sparse goes itself."""
+    """Without either the line names the options, and sparse's own way."""
     check_address(NimbusOptions())
     open_address = NimbusOptions(host="0.0.0.0", token=TOKEN)
     missing = r"give --certificate FILE and --key FILE, .* through ssh, as sparse does .* -NL 6627:"
@@ -391,7 +390,7 @@ def called(client: socket.socket, method: str, known: ThriftMethod, *values: Any
 
 
 def test_a_client_with_the_token_has_all_rights_over_tls(tmp_path: Path) -> None:
-    """Also where the process of the client is of another user; others reach no method."""
+    """Also where the process of the client is of another user; further clients reach no method."""
     certificate, key = self_signed(tmp_path)
     authenticate, list_topologies = REQUESTS["authenticate"], METHODS["getTopologySummaries"]
     tls = server_tls(str(certificate), str(key))
@@ -422,6 +421,6 @@ def test_a_client_without_tls_is_left(tmp_path: Path, caplog: pytest.LogCaptureF
 
 
 def test_a_second_nimbus_of_a_state_store_is_refused(nimbus: RunningNimbus, tmp_path: Path) -> None:
-    """They would remove each other's code."""
+    """Two would remove each other's code."""
     with pytest.raises(HeronError, match="another `heronpy nimbus` serves the state store"):
         TopologyFolders(str(tmp_path), f"file://{tmp_path}/state")

@@ -1,4 +1,4 @@
-"""Streamlets that run in this process, and sources that a test feeds."""
+"""Streamlets in this process, and sources fed by a test."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,7 +15,7 @@ Program = Callable[[Builder], object]
 
 
 class Fed(Generator):
-    """Gives what the test puts into `waiting` of the running copy; it never ends."""
+    """Gives the elements put into `waiting` of the running copy; endless."""
 
     def setup(self, context: Context) -> None:
         self.waiting: list[Any] = []
@@ -25,18 +25,18 @@ class Fed(Generator):
 
 
 def given(items: Iterable[Any]) -> Callable[[], Any]:
-    """A supplier of these, that ends."""
+    """A finite supplier of the given elements."""
     rest = iter(list(items))
     return lambda: next(rest)
 
 
 def nothing(element: Any) -> None:
-    """For `consume`: what a stage emits is only seen if somebody reads it."""
+    """For `consume`: emits of a stage are visible only with a reader."""
 
 
 def spec_of(program: Program, config: Config | None = None) -> TopologySpec:
-    """The topology that a program of streamlets submits; each stage is a bolt unless `config` says
-    otherwise, so that a test sees what comes out of it."""
+    """The topology submitted by a program of streamlets; each stage is a bolt unless set otherwise
+    by `config`, so that a test sees each stage's output."""
     builder = Builder()
     program(builder)
     config = config or Config({"topology.streamlet.fusion": False})
@@ -44,17 +44,16 @@ def spec_of(program: Program, config: Config | None = None) -> TopologySpec:
 
 
 def fused_of(program: Program, **config: Any) -> TopologySpec:
-    """The same as a user gets it."""
+    """The topology as for a user, fused."""
     return spec_of(program, Config(config))
 
 
 def cluster_of(program: Program, **config: Any) -> LocalCluster:
-    """Its instances."""
     return LocalCluster(spec_of(program), **config)
 
 
 def feed(cluster: LocalCluster, *elements: Any, source: str = "generator-1") -> None:
-    """Let a Fed source emit these, and everything that comes of it happen."""
+    """Let a Fed source emit the elements, and process all consequences."""
     cluster.component(source)._generator.waiting.extend(elements)
     for _ in elements:
         cluster.turn()

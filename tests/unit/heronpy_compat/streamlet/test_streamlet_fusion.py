@@ -1,4 +1,4 @@
-"""Stages that run as one bolt: which ones, under which names; nothing else is different."""
+"""Stages fused into a bolt: conditions and names; the rest is unchanged."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -31,7 +31,7 @@ CONSUMED: list[Any] = []
 
 
 def consume(element: Any) -> None:
-    """By its name, so that the instance's copy is this one."""
+    """Pickled by name, so that the instance uses this function."""
     CONSUMED.append(element)
 
 
@@ -41,13 +41,13 @@ def names_of(program: Program, **config: Any) -> list[str]:
 
 
 def stages(builder: Builder) -> Streamlet:
-    """A source and three stages, of which the second has the user's name."""
+    """A source and three stages, the second with the user's name."""
     longer = builder.new_source(given([])).map(str).filter(len).set_name("longer than 0")
     return longer.flat_map(str.split)
 
 
 def test_neighbours_are_one_bolt_called_after_all_of_them() -> None:
-    """The names are the same as without fusion."""
+    """Names are as without fusion."""
     fused = names_of(lambda builder: stages(builder).log())
     assert fused == ["supplier-1", "map-1+longer than 0+flatmap-1+log-1"]
     apart = names_of(lambda builder: stages(builder).log(), **{FUSION: "false"})
@@ -55,7 +55,7 @@ def test_neighbours_are_one_bolt_called_after_all_of_them() -> None:
 
 
 def test_a_number_of_partitions_of_its_own_is_a_bolt_of_its_own() -> None:
-    """Equal ones are not, whether they are set or inherited."""
+    """Equal numbers, set or inherited, are fused."""
 
     def program(builder: Builder) -> None:
         two = builder.new_source(given([])).map(str).set_num_partitions(2)
@@ -68,7 +68,7 @@ def test_a_number_of_partitions_of_its_own_is_a_bolt_of_its_own() -> None:
 
 
 class Forwarding(TransformOperator):
-    """It may have state, so it stays alone."""
+    """Possibly stateful, and so not fused."""
 
     def setup(self, context: Any) -> None:
         self.context = context
@@ -78,8 +78,8 @@ class Forwarding(TransformOperator):
 
 
 def test_messages_stay_where_they_say_something() -> None:
-    """A second reader, a union, a repartition, an operator with state, a window: what is in front
-    of each of them, and what has been moved by one of them, is a bolt of its own."""
+    """A second reader, a union, a repartition, an operator with state, a window: the stage before
+    each, and the stage behind a repartition, is a separate bolt."""
 
     def program(builder: Builder) -> None:
         numbers = builder.new_source(given([])).map(int)
@@ -95,7 +95,7 @@ def test_messages_stay_where_they_say_something() -> None:
 
 
 def test_who_has_memory_or_cores_of_its_own_is_a_bolt_of_its_own() -> None:
-    """The config names it, so it must be there."""
+    """A component named by the config must exist."""
     names = names_of(lambda builder: stages(builder).log(), **{RAMMAP: "longer than 0:1073741824"})
     assert names == ["supplier-1", "map-1", "longer than 0", "flatmap-1+log-1"]
 
@@ -158,13 +158,14 @@ def refuse_three(number: int) -> int:
 
 
 def failing(builder: Builder) -> None:
-    """Two of six elements of one tuple cannot be numbers, one is refused."""
+    """Two of six elements of one tuple cannot be numbers, a third is refused."""
     numbers = builder.new_source(given(["1 x 3 2 y 4"])).flat_map(str.split).map(int)
     numbers.map(refuse_three).consume(consume)
 
 
 def test_an_element_fails_alone_and_the_error_names_stage_and_line() -> None:
-    """The stage first, as a function of Python's has no line; then how many others failed."""
+    """The stage first, as a function of Python's has no line; then the number of further
+    failures."""
     CONSUMED.clear()
     cluster = LocalCluster(fused_of(failing)).run()
     assert CONSUMED == [10, 20, 40]
@@ -187,7 +188,7 @@ FAILED: list[int] = []
 
 
 def refuse_three_once(number: int) -> int:
-    """Raises for the first 3 that it sees."""
+    """Raises for the first 3."""
     if number == 3 and not FAILED:
         FAILED.append(number)
         raise ValueError("not now")
@@ -195,8 +196,8 @@ def refuse_three_once(number: int) -> int:
 
 
 def test_at_least_once_a_tuple_fails_as_a_whole_and_comes_again() -> None:
-    """Nothing is left pending; what came of the tuple's other elements counts twice, as it does in
-    bolts of their own."""
+    """All trees end; results of the tuple's remaining elements count twice, as with separate
+    bolts."""
 
     def program(builder: Builder) -> None:
         pairs = builder.new_source(given([(1, 2), (3, 4)])).flat_map(lambda pair: pair)
@@ -229,7 +230,7 @@ APPLIED: list[Apply] = [
 
 
 def range_of(number: int) -> Any:
-    """A generator that may raise after some elements."""
+    """A generator , possibly raising after some elements."""
     for each in range(number % 4):
         yield each + 12 // (3 - each)
 
@@ -259,7 +260,7 @@ def test_any_chain_gives_what_bolts_of_their_own_give(
 
 
 def test_a_source_that_never_ends_feeds_a_fused_bolt() -> None:
-    """None of a Generator means nothing now, in front of a fused bolt, too."""
+    """None of a Generator means a pause, in front of a fused bolt, too."""
 
     def program(builder: Builder) -> None:
         builder.new_source(Fed()).map(str).consume(consume)

@@ -1,4 +1,4 @@
-"""Every operation on streamlets: what comes out of it, worked out by hand."""
+"""Every operation on streamlets: its output, worked out by hand."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -26,7 +26,7 @@ CONSUMED: list[Any] = []
 
 
 def consume(element: Any) -> None:
-    """By its name, so that the instance's copy is this one."""
+    """Pickled by name, so that the instance uses this function."""
     CONSUMED.append(element)
 
 
@@ -72,13 +72,13 @@ def test_consume_calls_the_function_for_each_element() -> None:
 
 
 def test_log_writes_the_elements() -> None:
-    """log() is an end: it returns nothing."""
+    """log() ends a program and returns None."""
     cluster = cluster_of(lambda builder: builder.new_source(given([1, (2, "b")])).log()).run()
     assert cluster.errors == ["1", "(2, 'b')"]
 
 
 def test_union_has_the_elements_of_both() -> None:
-    """Also of two children of one source, which are built one after the other."""
+    """Also of two children of a source, built in turn."""
 
     def program(builder: Builder) -> None:
         numbers = builder.new_source(given([1, 2]))
@@ -102,7 +102,7 @@ def test_union_with_what_comes_from_the_same_streamlet() -> None:
 
 
 def repartitioned(function: Any) -> list[list[int]]:
-    """What of 0..5 each of three partitions gets; they send to several, so in no certain order."""
+    """Elements of 0..5 in each of three partitions; several senders, so without an order."""
 
     def program(builder: Builder) -> None:
         builder.new_source(given(range(6))).repartition(3, function).consume(nothing)
@@ -126,7 +126,7 @@ def test_repartition_without_a_function_spreads_evenly() -> None:
 
 
 def test_a_repartition_function_that_returns_nonsense_is_named() -> None:
-    """Its tuple fails with one line, the others go on."""
+    """Its tuple fails with a line, the rest go on."""
 
     def program(builder: Builder) -> None:
         builder.new_source(given([1, 2])).map(str).repartition(2, lambda each: each).log()
@@ -153,7 +153,7 @@ def test_clone_gives_streamlets_with_all_elements() -> None:
 
 
 def test_partitions_are_inherited_but_for_reduce_by_key() -> None:
-    """heronpy's rule: a stage takes the number of the (left) streamlet that it comes from."""
+    """heronpy's rule: a stage takes the number of the (left) streamlet before."""
     window = WindowConfig.create_tumbling_window(10)
 
     def program(builder: Builder) -> None:
@@ -185,7 +185,7 @@ def test_names_are_the_users_or_the_lowest_that_is_free() -> None:
 
 
 def reduced(window: WindowConfig, keyed: bool = True) -> Any:
-    """A program that adds up what it is fed."""
+    """A program that sums its input."""
 
     def program(builder: Builder) -> None:
         source = builder.new_source(Fed())
@@ -215,7 +215,7 @@ def test_sliding_windows_hold_each_element_duration_by_slide_times() -> None:
 
 
 def test_tumbling_windows_hold_each_element_once() -> None:
-    """heronpy's held them twice: its window of 2 s had the elements of the one before as well."""
+    """heronpy's held each twice: its window of 2 s repeated the previous window's elements."""
     cluster = cluster_of(reduced(WindowConfig.create_tumbling_window(2)))
     feed(cluster, ("a", 1), ("b", 5), ("a", 2))
     cluster.tick(2)
@@ -348,7 +348,7 @@ def test_a_streamlet_cannot_be_its_own_partner() -> None:
 
 
 class Numbered(TransformOperator):
-    """Numbers the elements, in its state; leaves some out, says some twice."""
+    """Numbers the elements, in its state; leaves some out, repeats some."""
 
     def setup(self, context: Any) -> None:
         self.context = context
@@ -371,7 +371,7 @@ def test_transform_emits_as_the_operator_says() -> None:
 
 
 class Asking(TransformOperator):
-    """Emits what its context says."""
+    """Emits values of its context."""
 
     def setup(self, context: Any) -> None:
         self.context = context

@@ -1,4 +1,4 @@
-"""Sources of streamlets, what of them is lost under which delivery semantics, and how they end."""
+"""Sources of streamlets, losses under each delivery semantics, and the end of sources."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ REFUSED: list[Any] = []
 
 
 def refuse_three_once(element: Any) -> Any:
-    """Raises for the first 3; by its name, so that every stage shares REFUSED."""
+    """Raises for the first 3; pickled by name, so that every stage shares REFUSED."""
     number = element[1] if isinstance(element, tuple) else element
     if number == 3 and not REFUSED:
         REFUSED.append(element)
@@ -37,13 +37,12 @@ def _nothing_refused() -> None:
 
 
 def unfinished(cluster: LocalCluster) -> int:
-    """Trees of tuples, and elements that sources keep for a replay."""
     kept = [len(cluster.instances[task].component._pending) for task in cluster.spouts]
     return sum(map(len, cluster.trees.values())) + sum(kept)
 
 
 class Partitioned(Generator):
-    """Gives its partition's numbers of 0..5, and None now and then, until they end."""
+    """Gives its partition's numbers of 0..5, and None at times, until the end."""
 
     def setup(self, context: Context) -> None:
         of = range(context.get_partition_index(), 6, context.get_num_partitions())
@@ -56,7 +55,7 @@ class Partitioned(Generator):
 
 
 class Doubling(Generator):
-    """Emits one element by its context and gives another."""
+    """Emits an element by its context and returns another."""
 
     def setup(self, context: Context) -> None:
         self.context, self.numbers = context, iter([1, 2])
@@ -110,7 +109,7 @@ def test_at_least_once_a_failed_element_is_emitted_again() -> None:
 
 
 def test_a_failure_far_behind_a_window_reaches_the_source() -> None:
-    """What a window emits is anchored to the elements it was made of: heronpy lost it."""
+    """A window's emit is anchored to its elements: heronpy lost the anchor."""
     window = WindowConfig.create_tumbling_window(1)
 
     def program(builder: Builder) -> None:
@@ -146,8 +145,6 @@ def test_a_failed_pair_of_a_join_is_emitted_again_by_both_sources() -> None:
 
 
 class Passing(TransformOperator):
-    """Emits what it gets."""
-
     def setup(self, context: Context) -> None:
         self.context = context
 
@@ -185,7 +182,7 @@ def test_an_error_in_a_window_fails_its_elements() -> None:
 
 
 def test_a_config_of_the_users_reaches_the_stages() -> None:
-    """Config.set_delivery_semantics is what the sources go by."""
+    """Config.set_delivery_semantics decides for the sources."""
     config = Config({"mine": 1})
     config.set_delivery_semantics(Config.ATLEAST_ONCE)
     topology = spec_of(lambda builder: builder.new_source(given([1])).consume(nothing), config)

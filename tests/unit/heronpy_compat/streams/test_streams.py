@@ -58,7 +58,7 @@ class Shown(Bolt):
         self.ack(tup)
 
     def fields(self, tup: Any) -> list[str]:
-        """Of the stream that it comes from."""
+        """Of the tuple's stream."""
         return ["key", "value"] if len(tup.values) == 2 else ["value"]
 
 
@@ -74,7 +74,7 @@ def pairs(builder: StreamBuilder) -> PairStream:
 
 
 def chunks(items: list[Any], size: int) -> list[list[Any]]:
-    """Tumbling windows of them; the last one may be shorter."""
+    """Tumbling windows of the elements; the last may be shorter."""
     return [items[at : at + size] for at in range(0, len(items), size)]
 
 
@@ -127,7 +127,7 @@ def test_a_branch_has_what_no_branch_before_it_has() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_aggregates_of_a_stream_come_with_each_element(mode: str) -> None:
-    """Without windows there is no end to wait for."""
+    """Without windows an end never comes."""
 
     def program(builder: StreamBuilder) -> None:
         source = numbers(builder)
@@ -193,7 +193,7 @@ def test_sliding_windows_by_count() -> None:
 
 
 def test_aggregates_by_key_of_windows() -> None:
-    """And an aggregate of these, in the same window."""
+    """And an aggregate of the aggregates, within the window."""
 
     def program(builder: StreamBuilder) -> None:
         source = pairs(builder)
@@ -225,7 +225,7 @@ def test_windows_by_duration_end_by_the_clock() -> None:
 
 
 def test_windows_by_event_time() -> None:
-    """The time of an element is the user's; one that is late is left out and logged."""
+    """The time of an element is the user's; a late element is left out and logged."""
     times = [1000, 1500, 2100, 1900, 3500, 1200, 4100]
     windows = TumblingWindows.of(Duration.seconds(1)).withTimestampExtractor(lambda each: each)
     found = printed(
@@ -316,7 +316,7 @@ def test_groups_of_both_sides() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_states_and_queries_of_them(mode: str) -> None:
-    """A query is answered with what the state is when it comes."""
+    """A query is answered with the state at its arrival."""
 
     def program(builder: StreamBuilder) -> None:
         state = pairs(builder).updateStateByKey(
@@ -382,7 +382,7 @@ def test_a_spout_has_its_config_and_parallelism() -> None:
 
 
 def test_elements_go_into_a_bolt_as_tuples() -> None:
-    """With the fields that Storm gives them."""
+    """With Storm's fields."""
 
     def program(builder: StreamBuilder) -> None:
         builder.newStream(given([7])).to(Shown)
@@ -393,7 +393,7 @@ def test_elements_go_into_a_bolt_as_tuples() -> None:
 
 
 def test_what_nothing_reads_runs_as_well() -> None:
-    """A last map may be there for what it does."""
+    """A last map may have side effects."""
     builder, topology = StreamBuilder(), TopologyBuilder("Tested")
     numbers(builder).map(lambda number: number + 1)
     builder.build(topology)
@@ -408,12 +408,11 @@ FREE_DURATION: Any = Duration
 
 
 def free_numbers(builder: StreamBuilder) -> Any:
-    """Without types: what follows is wrong on purpose."""
+    """Without types: the next operation is wrong on purpose."""
     return numbers(builder)
 
 
 def free_pairs(builder: StreamBuilder) -> Any:
-    """The same of pairs."""
     return pairs(builder)
 
 

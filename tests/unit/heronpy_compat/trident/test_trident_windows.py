@@ -1,4 +1,4 @@
-"""Windows of Trident: what Storm's window manager gives, each batch once, whatever fails."""
+"""Windows of Trident: results of Storm's window manager, each batch once, under any failure."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -61,7 +61,7 @@ class Gather(Aggregator):
 
 
 class Shared(WindowsStoreFactory):
-    """One store of a user's own, that all processes share and no run clears."""
+    """A user's store, shared by all processes and never cleared."""
 
     stores: WindowsStore = InMemoryWindowsStore()
 
@@ -92,7 +92,7 @@ def storms_timed_windows(
     batches: list[tuple[int, list[int]]], length: int, slide: int
 ) -> list[list[int]]:
     """Storm's TimeTriggerPolicy and TimeEvictionPolicy: a timer from the first batch on. Tuples
-    come a moment behind it: in its very millisecond Storm would drop them."""
+    come a moment after the timer: Storm would drop tuples of its very millisecond."""
     queue: list[tuple[int, int]] = []
     windows: list[list[int]] = []
     due = batches[0][0] + slide
@@ -167,7 +167,8 @@ def test_duration_windows_are_storms(
 
 
 def test_a_replay_ends_the_windows_of_its_first_attempt() -> None:
-    """Its results are in a transactional state already, if it ended more they would be lost."""
+    """Its results are in a transactional state already, results of further windows would be
+    lost."""
     under_test = contents(DurationWindows(10, 10), InMemoryWindowsStore())
     assert under_test.take(1, rows_of([1]), 0) == []
     first = under_test.take(2, rows_of([2]), 10)
@@ -176,7 +177,7 @@ def test_a_replay_ends_the_windows_of_its_first_attempt() -> None:
 
 
 def test_each_tuple_is_in_one_tumbling_window() -> None:
-    """Also those of the first batch, with which the timer begins, and of a batch at its end."""
+    """Also tuples of the first batch, the start of the timer, and of a batch at its end."""
     under_test = contents(DurationWindows(10, 10), InMemoryWindowsStore())
     found = []
     for txid, now_ms in enumerate(range(0, 100, 5), 1):
@@ -185,7 +186,7 @@ def test_each_tuple_is_in_one_tumbling_window() -> None:
 
 
 def test_windows_numbers_and_gaps() -> None:
-    """A window without tuples does not count, however many of them there are."""
+    """A window without tuples does not count, in any number."""
     under_test = contents(DurationWindows(10, 5), InMemoryWindowsStore())
     under_test.take(1, rows_of([1]), 0)
     numbers = [number for number, _ in under_test.take(2, rows_of([2]), 10**12)]
@@ -302,7 +303,7 @@ def test_each_partition_has_windows_of_its_own() -> None:
 @pytest.mark.parametrize("kind", ["transactional", "opaque"])
 @pytest.mark.parametrize("is_users", [False, True])
 def test_each_tuple_is_in_its_windows_whatever_fails(seed: int, kind: str, is_users: bool) -> None:
-    """Windows of three with a state behind them: its sum is that of all whole windows."""
+    """Windows of three with a state behind them: its sum covers all whole windows."""
     Shared.stores = InMemoryWindowsStore()
     random = Random(seed)
     make = Opaque if kind == "opaque" else Transactional
