@@ -1,6 +1,6 @@
-"""Every connector that is shipped keeps what goes through it, on each engine, or says that it does
-not: values of each type, none of a value, kills, other schemas, other time zones. What comes of it
-is what docs/CONNECTORS.md says."""
+"""Every shipped connector keeps all values, on each engine, or documents the exception: values of
+each type, None, kills, changed schemas, changed time zones. The results are compared with
+docs/CONNECTORS.md."""
 
 import fcntl
 import gc
@@ -46,7 +46,7 @@ each_source = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def no_power_cuts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing here is about the disk's own memory, which takes most of the time."""
+    """Durability of the disk is out of scope here, and takes most of the time."""
     monkeypatch.setattr(os, "fsync", lambda file: None)
     yield
     gc.collect()  # connections of what was killed end here, where their warnings are expected
@@ -84,8 +84,8 @@ def test_a_sink_holds_whatever_happens(entry: SinkEntry, tmp_path: Path, text: s
 def test_an_attempt_that_wakes_up_behind_its_copy_does_no_harm(
     entry: SinkEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark starts a copy of a task that hangs. Its locks are those of this one process here: they
-    exclude each other by the open file, as those of two hosts do."""
+    """Spark starts a copy of a hanging task. The locks of the two belong to this process, and still
+    exclude each other by the open file, as between two hosts."""
     locks = SimpleNamespace(lockf=fcntl.flock, LOCK_EX=fcntl.LOCK_EX, LOCK_NB=fcntl.LOCK_NB)
     monkeypatch.setattr(folder_lock, "fcntl", locks)
     woke_behind_its_copy(entry, tmp_path)

@@ -1,4 +1,4 @@
-"""Columns of a real Postgres: what it would change is refused, and a bad row costs itself."""
+"""Columns of a real Postgres: lossy values are refused, and a bad row costs one row."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -41,7 +41,7 @@ ALLOWED = {
     "numeric(5,2)[]": "[[1], [2]]: the column is numeric(5,2)[], and it is a list of others",
     **dict.fromkeys(("json", "jsonb"), "[Decimal('1.005')] is ['1.005']"),
 }
-"""Refused though Postgres keeps it, or cuts it in silence; what JSON has for a decimal."""
+"""Refused though kept by Postgres, or cut in silence; JSON's form of a decimal."""
 _names = count()
 
 
@@ -59,7 +59,7 @@ def schema() -> str:
 def read_back(
     connection: psycopg.Connection[Any], dialect: Postgres, column: Any, value: Any
 ) -> Any:
-    """What Postgres gives back; REFUSED if it does not take it."""
+    """The value as read from Postgres; REFUSED for a refused one."""
     connection.execute("TRUNCATE rows")
     try:
         made = dialect.value(column, value)
@@ -71,7 +71,7 @@ def read_back(
 
 
 def is_equal(kind: str, found: Any, value: Any) -> bool:
-    """Whether it is the value; an int may be one of another kind of numbers, which 32 bits round,
+    """Whether both are equal; an int may have become another kind of number, rounded to 32 bits,
     and a text has spaces up to the length of its column."""
     if kind.startswith("char(") and isinstance(found, str):
         return bool(found.rstrip() == str(value).rstrip())

@@ -1,5 +1,4 @@
-"""Rows that tables of a real Postgres had before the slot, and then their changes: none is missing,
-none comes twice."""
+"""Rows older than the slot in a real Postgres, and then their changes: each comes exactly once."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ INITIAL = {"postgres.snapshot": "initial"}
 
 @pytest.fixture
 def shop(shop: Shop) -> Shop:
-    """With twenty rows, of which half were there before the slot."""
+    """With twenty rows, half older than the slot."""
     shop.drop_slot()
     shop.run(f"INSERT INTO rows SELECT n, 'a' FROM generate_series(1, {ROWS // 2}) n")
     shop.make_slot()
@@ -41,7 +40,7 @@ def shop(shop: Shop) -> Shop:
 
 
 def applied(changes: list[list[Any]]) -> dict[int, Any]:
-    """The table that they make, one after the other; AssertionError if one does not follow."""
+    """The table made by the changes, in order; AssertionError for a change without its base."""
     found: dict[int, Any] = {}
     for operation, before, after, unchanged, _ in changes:
         assert not unchanged
@@ -59,7 +58,7 @@ def table_of(shop: Shop) -> dict[int, Any]:
 
 
 def until_applied(tester: TopologyTester, shop: Shop) -> None:
-    """All is told, and nothing more behind it."""
+    """All changes are reported, without a surplus."""
     until_there(tester, lambda: applied(rows(tester)) == table_of(shop), "all changes")
     shop.run("INSERT INTO rows VALUES (1000, 'last')")
     until_there(tester, lambda: (rows(tester)[-1][2] or {}).get("id") == 1000, "the last change")
@@ -81,8 +80,8 @@ def test_the_rows_before_the_slot_come_first_and_then_the_changes(shop: Shop, mo
 def test_killed_between_two_rows_it_goes_on_in_another_snapshot(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rows on both sides of that place are changed meanwhile, and some cross it; of one
-    transaction the snapshot does not have its beginning is before it."""
+    """The rows on both sides of the place are changed meanwhile, and some cross the place; one
+    transaction outside of the snapshot starts before the place."""
     monkeypatch.setattr(fetching, "FETCH_ROWS", 3)
     with topology(shop, **INITIAL) as tester, server().connection() as other:
         tester.run_spouts(8)
@@ -142,8 +141,8 @@ def test_what_the_publication_leaves_out_is_not_read(shop: Shop) -> None:
 def test_parts_of_a_table_and_heirs_are_read_once(
     shop: Shop, is_whole: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A partitioned table as its partitions or as one, and a table that another one inherits; row
-    by row, each table with columns of its own."""
+    """A partitioned table as partitions or as a whole, and an inherited table; row by row, each
+    table with columns of its own."""
     monkeypatch.setattr(fetching, "FETCH_ROWS", 1)
     monkeypatch.setattr(fetching, "FETCH_BYTES", 1)
     shop.run(

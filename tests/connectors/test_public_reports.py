@@ -1,5 +1,5 @@
-"""What people have reported of sinks and sources elsewhere, reduced to what is done and what is
-right, and tried here on each engine. The reference is of the report; the words are ours."""
+"""Public reports about sinks and sources elsewhere, each reduced to its steps and the right result,
+and tried here on each engine. References name the report."""
 
 import os
 import sqlite3
@@ -45,15 +45,13 @@ LATER = datetime(2023, 2, 2, 2, 2, 2, tzinfo=UTC)
 Report = Callable[[Path, str], None]
 REPORTS: list[tuple[str, Report]] = []
 pytestmark = [
-    # What is killed closes nothing.
+    # Killed connections are not closed.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
 
 def reported(*references: str) -> Callable[[Report], Report]:
-    """Try it under each of these names."""
-
     def add(report: Report) -> Report:
         REPORTS.extend((each, report) for each in references)
         return report
@@ -327,7 +325,7 @@ def changed(path: str, statement: str) -> None:
 
 @reported("apache/iceberg#10892")
 def numbers_of_checkpoints_that_begin_again_hide_no_commit(folder: Path, engine: str) -> None:
-    """A new run counts its checkpoints from 1 where a previous one has committed 3 already."""
+    """A new run counts its checkpoints from 1 where a previous run has committed 3 already."""
     for run in range(2):
         sink = DeltaSink
         topology = sinking({"id": None}, sink, {"delta.table": str(folder / "out")})
@@ -455,7 +453,7 @@ def a_row_that_fails_comes_again(folder: Path, engine: str) -> None:
 
 @pytest.fixture(autouse=True)
 def no_power_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here is about the disk's own memory, which takes most of the time."""
+    """Durability of the disk is out of scope here, and takes most of the time."""
     monkeypatch.setattr(os, "fsync", lambda file: None)
 
 

@@ -1,6 +1,6 @@
 """KafkaSink with a schema registry keeps each declared type, natively and on Spark, and is exact
-there through kills; the trials are those of all other sinks. A field of Avro or Protobuf always has
-a type, so values without one are not tried."""
+there through kills; the trials are the usual ones of sinks. A field of Avro or Protobuf always has
+a type, so values without a type are not tried."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ GIVEN = {
 
 @pytest.fixture(autouse=True)
 def no_power_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here is about the disk's own memory, which takes most of the time."""
+    """Durability of the disk is out of scope here, and takes most of the time."""
     monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
@@ -52,18 +52,18 @@ Made = Callable[[FakeRegistry, str], SinkEntry]
 
 
 def avro(registry: FakeRegistry, declared: str = "", **more: Any) -> SinkEntry:
-    """The schema is that of the declared types if none is given."""
+    """Without a schema, the declared types give one."""
     return entry(registry, "avro", **more)
 
 
 def protobuf(registry: FakeRegistry, declared: str) -> SinkEntry:
-    """The class has an id and a value of that type."""
+    """The class has an id and a typed value."""
     name = message_of((("id", "bigint"), ("value", declared)))
     return entry(registry, "protobuf", **{"kafka.value.message": name})
 
 
 def entry(registry: FakeRegistry, kind: str, **more: Any) -> SinkEntry:
-    """The sink in a format; its reader takes each record by the schema that it was written with."""
+    """The sink in a format; its reader takes each record by its writer's schema."""
 
     def opened(folder: Path, fields: tuple[str, ...]) -> Store:
         broker = FakeBroker.installed()

@@ -1,6 +1,5 @@
-"""What people have reported of followed files, of rules of Delta tables and of files that vanish,
-reduced to what is done and what is right, and tried here. The reference is of the report; the words
-are ours."""
+"""Public reports about followed files, rules of Delta tables and vanished files, each reduced to
+its steps and the right result, and tried here. References name the report."""
 
 import gzip
 import shutil
@@ -28,8 +27,6 @@ HEADER = "time,level,text\n"
 
 
 def reported(*references: str) -> Callable[[Report], Report]:
-    """Try it under each of these names."""
-
     def add(report: Report) -> Report:
         REPORTS.extend((each, report) for each in references)
         return report
@@ -38,7 +35,7 @@ def reported(*references: str) -> Callable[[Report], Report]:
 
 
 def followed(folder: Path, engine: str, *steps: Callable[[Path], object]) -> list[str]:
-    """The lines that a follower of `app.log` has read when all steps are done, one by one."""
+    """Lines read by a follower of `app.log` after all steps, one by one."""
     path = folder / "app.log"
     config = {"library.file.path": str(path), "library.file.follow": True}
     topology = reading(["line"], {**config, "library.file.follow.secs": 0})
@@ -77,7 +74,7 @@ def renaming(path: Path) -> None:
 
 
 def copying(text: str) -> Callable[[Path], object]:
-    """As `copytruncate` does, and the writer has written this before anybody looks."""
+    """As `copytruncate` does, with a write before the next poll."""
 
     def step(path: Path) -> None:
         shutil.copyfile(path, path.with_name("app.log.1"))

@@ -1,6 +1,5 @@
-"""What people have reported of file sources and sinks of Flink, of file sources of PySpark and of
-pyiceberg, reduced to what is done and what is right, and tried here. The reference is of the
-report; the words are ours."""
+"""Public reports about file sources and sinks of Flink, file sources of PySpark and pyiceberg, each
+reduced to its steps and the right result, and tried here. References name the report."""
 
 import gzip
 import os
@@ -63,7 +62,7 @@ def kind_of(spout: type[Spout], outputs: Sequence[str]) -> type[Spout]:
 def rows_of(
     path: Path, engine: str, *columns: str, types: Sequence[str] = (), **more: Any
 ) -> tuple[Ended, list[list[Any]]]:
-    """What a TableSpout emits of a file or a folder, to its end."""
+    """Output of a TableSpout over a file or a folder, to its end."""
     config = {f"table.{name}": value for name, value in more.items()}
     config |= {"table.path": str(path), "table.columns": list(columns)}
     topology = reading(columns, config, types)
@@ -74,14 +73,14 @@ def rows_of(
 
 
 def good_rows(*arguments: Any, **more: Any) -> list[list[Any]]:
-    """The same of a table that can be read."""
+    """Rows of a readable table."""
     ended, rows = rows_of(*arguments, **more)
     assert ended == Ended(), str(ended)
     return rows
 
 
 def followed(folder: Path, engine: str, *steps: Any) -> list[Any]:
-    """The numbers that a TableSpout has read that follows the folder, when all steps are done."""
+    """Numbers read by a TableSpout that follows the folder, after all steps."""
     (folder / "in").mkdir()
     config = {"table.path": str(folder / "in"), "table.columns": ["id"], "table.follow": True}
     topology = reading(["id"], {**config, "table.follow.secs": 0, "table.format": "parquet"})
@@ -430,7 +429,7 @@ def a_table_is_divided_by_a_column_of_any_name(folder: Path, engine: str) -> Non
 
 @pytest.fixture(autouse=True)
 def no_power_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here is about the disk's own memory, which takes most of the time."""
+    """Durability of the disk is out of scope here, and takes most of the time."""
     monkeypatch.setattr(os, "fsync", lambda file: None)
 
 

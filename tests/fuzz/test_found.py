@@ -1,6 +1,6 @@
-"""What fuzzing found, each with the least steps that showed it: it must not come back.
+"""Faults found by fuzzing, each with the minimal steps, as regressions.
 
-Each raised out of the process's loop and ended the process, unless its comment says otherwise.
+Each exception left the process's loop and ended the process, unless its comment says otherwise.
 """
 
 from typing import Any
@@ -19,7 +19,6 @@ from .targets import TARGETS
 
 
 def registration(task: int, incarnation: int, pid: int) -> bytes:
-    """An instance's, as it travels."""
     message = messages.RegisterInstance(task=task, incarnation=incarnation, pid=pid)
     return message_codec.encode(message)
 
@@ -60,8 +59,8 @@ def _snapshot(**changed: Any) -> dict[int, Any]:
 STATS = (b"me", message_codec.encode(messages.Command("stats", {})))
 
 FOUND: dict[str, tuple[str, list[Any]]] = {
-    # A batch that says it is tracked, and has ids of one byte, was taken by the window; when its
-    # bolt was restarted its roots were to be failed.
+    # A tracked batch with ids of one byte was taken by the window; at the restart of its bolt its
+    # roots had to be failed.
     "lost batch with broken ids": ("manager", [
         HELLO_3,
         ("instance", 2, 102, [header(FrameKind.DATA, 3, 2, 3, 10, 0, 5), b"", b"M", b""]),
@@ -73,7 +72,7 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
     "registration for another task": ("manager", [
         ("control", 2, 102, registration(127, 102, 2)),
     ]),
-    # Nobody could ever have lifted it: the spout would have been paused for good.
+    # The cause could not be lifted: the spout would have been paused for good.
     "cause named by a stranger": ("manager", [
         ("instance", 3, 103, [header(FrameKind.CONTROL, 2, 2054, 6, 1),
                               message_codec.encode(messages.BackPressureCause(6, True))]),
@@ -81,7 +80,7 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
     "cause of a type that has no hash": ("manager", [
         ("peer", [header(FrameKind.CONTROL, 3, 2, 6, 1), _packed("BackPressureCause", {}, True)]),
     ]),
-    # It was delivered to the first of its tasks before the second one was found wrong.
+    # The message was delivered to its first task before the check of the second.
     "fan-out with too few ids": ("manager", [
         HELLO_3,
         ("instance", 2, 7, [
@@ -98,13 +97,13 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
     "registration of a process without number": ("manager", [
         ("control", 3, 103, _packed("RegisterInstance", 3, "a", 1)),
     ]),
-    # The stream manager could decode it, but its master not the heartbeat with it inside.
+    # The stream manager could decode the metrics, but its master not the heartbeat around them.
     "metrics that nest 1,022 deep": ("manager", [
         ("connected",),
         ("control", 2, 102, b"\x93\xa4Beat\x02\x81\xa4user" + b"\x91" * 1022 + b"\x01"),
         ("timer", 2.0),
     ]),
-    # Not the process was at fault but the check: its new process had a number that was taken.
+    # A fault of the check, not of the process: its new process had a number in use.
     "a process with the number of the check's, which another one replaces": ("manager", [
         ("mode", "stage"),
         ("control", 2, INCARNATION, registration(2, INCARNATION, 1)),
@@ -117,7 +116,7 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
     "component of a type that has no hash": ("master", [
         (b"", _packed("Command", "stats", {"component": {"emitted": {}}})),
     ]),
-    # Such a spout was never one of those that the end waits for: a finite run never ended.
+    # The end waits for finished spouts only, without this one: a finite run never ended.
     "a bolt that finishes as a spout": ("master", [(b"", _packed("SpoutFinished", 2, True))]),
     "failure of an unknown task": ("master", [(b"", _packed("InstanceFailed", 99, "x"))]),
     "snapshot without executed": ("master", [
@@ -148,14 +147,14 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
 
 @pytest.mark.parametrize("name", FOUND)
 def test_found(name: str) -> None:
-    # The peers of a process that sent this were all stopped by it.
+    # The sender's peers were all stopped by these steps.
     target, steps = FOUND[name]
     TARGETS[target].run(steps)
 
 
 def test_tuples_within_tuples_arrive_however_deep() -> None:
     # A value of 200 tuples within each other ended the bolt's process by a stack overflow, again
-    # and again, for it was replayed.
+    # after each replay.
     value: Any = ()
     for _ in range(200):
         value = (value, {1})
@@ -165,7 +164,7 @@ def test_tuples_within_tuples_arrive_however_deep() -> None:
 
 
 def test_bytes_that_nest_deep_end_no_process() -> None:
-    # The same from the other side: bytes that no packer of ours makes.
+    # The opposite side: bytes outside of our packer's output.
     data = b"\x90"
     for _ in range(400):
         data = b"\xc9" + len(data).to_bytes(4, "big") + b"\x01" + data
@@ -174,7 +173,7 @@ def test_bytes_that_nest_deep_end_no_process() -> None:
 
 
 def test_a_refused_message_is_not_logged_whole() -> None:
-    # Its field was put into the error as it was: a line of a megabyte in the log.
+    # The whole field was put into the error: a line of a megabyte in the log.
     deep = {str(at): {str(inner): ["x" * 50] * 50 for inner in range(50)} for at in range(50)}
     with pytest.raises(ProtocolError) as refused:
         message_codec.decode(_packed("RegisterInstance", deep, 1, 2))

@@ -1,4 +1,4 @@
-"""A process says which hot path it runs, and why it is not the compiled one."""
+"""A process names its hot path, and why the compiled one is not used."""
 
 import shutil
 from collections.abc import Callable
@@ -26,8 +26,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def stand_ins(folder: Path, *last_lines: str) -> None:
-    """Modules of Python in place of the extensions, which are imported by the same names; each ends
-    with lines of its own, or all with the same."""
+    """Modules of Python in place of the extensions, under the extensions' names; each ends with
+    separate lines, or all with equal ones."""
     for name, lines in zip(NAMES, last_lines * (len(NAMES) // len(last_lines)), strict=True):
         path = shutil.copy(
             folder / f"heron_core/{name}.py", folder / f"heron_core/{name}_compiled.py"
@@ -41,14 +41,13 @@ def nothing(folder: Path) -> None:
 
 
 def current(folder: Path) -> None:
-    """Extensions of these sources."""
     ask = "from heron_core.native import source_numbers; print(*source_numbers())"
     numbers = python(folder, "-c", ask).stdout.split()
     stand_ins(folder, *(f"\nSOURCE_NUMBER = {number}\n" for number in numbers))
 
 
 def older(name: str) -> Callable[[Path], None]:
-    """Extensions of other sources: one is changed."""
+    """Extensions of older sources: one file is changed."""
 
     def prepare(folder: Path) -> None:
         current(folder)
@@ -59,18 +58,17 @@ def older(name: str) -> Callable[[Path], None]:
 
 
 def broken(folder: Path) -> None:
-    """Extensions whose library is not there."""
+    """Extensions with a missing library."""
     stand_ins(folder, "\nraise ImportError('libm.so.6:\\n no such file')\n")
 
 
 def without_one(folder: Path) -> None:
-    """One of the extensions."""
     current(folder)
     (folder / "heron_core/hot_path_compiled.py").unlink()
 
 
 def without_a_library(folder: Path) -> None:
-    """A module that the extensions import is not there."""
+    """A missing import of the extensions."""
     stand_ins(folder, "\nimport module_of_the_compiler\n")
 
 

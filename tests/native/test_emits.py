@@ -1,4 +1,4 @@
-"""Emits in C: the slots of plain keys, pystorm's emits, and what they leave behind."""
+"""Emits in C: the slots of plain keys, pystorm's emits, and their leftovers."""
 
 import gc
 import sys
@@ -53,7 +53,7 @@ def test_a_bolt_of_pystorm_emits_the_same(
     compiled: SimpleNamespace, tracked: bool, way: str, three: Any, are_numbers: bool,
     autos: list[bool], sequence: list[Emitted],
 ) -> None:  # fmt: skip
-    """What it emits without anchors is anchored to its current tuples, as long as it wants that."""
+    """Emits without anchors are anchored to the current tuples, unless disabled."""
     outcomes = []
     for module in (PYTHON, compiled):
         emitter = Emitter(module, tracked, way, three, are_numbers)
@@ -74,7 +74,7 @@ def test_a_direct_stream_is_the_same(
     compiled: SimpleNamespace, tracked: bool, three: Any, are_numbers: bool, is_pystorm: bool,
     sequence: list[Emitted],
 ) -> None:  # fmt: skip
-    """Each emit has to name a task; another way to emit says so of one that does not."""
+    """Each emit has to name a task; an emit without a task is refused."""
     outcomes = []
     for module in (PYTHON, compiled):
         bolt = Emitter(module, tracked, SEVERAL, three, are_numbers, wants_direct=True)
@@ -94,7 +94,7 @@ def test_a_direct_stream_is_the_same(
 
 
 def test_anchors_are_looked_for_where_python_looks(compiled: SimpleNamespace) -> None:
-    """Whatever changes between two emits: the object, its class, or the tuple in its list."""
+    """After any change between two emits: the object, its class, or the tuple in its list."""
 
     def run(module: SimpleNamespace) -> Any:
         emitter = Emitter(module, states=[(1, 2), (3, 4), (5, 6)])
@@ -177,8 +177,8 @@ def test_emits_of_other_threads_are_left_to_the_general_one(compiled: SimpleName
 def test_many_emits_leave_nothing_behind(
     compiled: SimpleNamespace, way: str, tracked: bool, are_numbers: bool
 ) -> None:
-    """Neither objects nor memory of C: of plain tuples, of packed ones, and of those that are left
-    to the general emit."""
+    """Neither objects nor memory of C: of plain tuples, of packed ones, and tuples of the general
+    emit."""
     emitter = Emitter(compiled, tracked, way, [(1, 2), None, (3, 4, 5, 6)], are_numbers)
     emitter.outbox.room = 2**62
     emit, buffers = emitter.bolt(), (*emitter.buffers, emitter.fanout)
@@ -213,7 +213,7 @@ def test_many_emits_leave_nothing_behind(
 def test_many_emits_of_a_spout_leave_nothing_behind(
     compiled: SimpleNamespace, way: str, tracked: bool
 ) -> None:
-    """Into one buffer and into several, to a task that is named and to one that there is not."""
+    """Into one buffer and into several, to a named task and to a missing one."""
     emitter = Emitter(compiled, tracked, way)
     emitter.outbox.room = 2**62
     emit, buffers = emitter.spout(True), (*emitter.buffers, emitter.fanout)
@@ -245,7 +245,7 @@ def test_many_emits_of_a_spout_leave_nothing_behind(
 
 
 def _memory(calls: Sequence[tuple[Any, ...]]) -> tuple[int, int, list[int]]:
-    """Python's blocks, the process's memory, and the references to what is emitted."""
+    """Python's blocks, the process's memory, and the references to emitted objects."""
     gc.collect()
     given_objects = [each for call in calls for each in call if each is not None]
     references = [sys.getrefcount(each) for each in given_objects]

@@ -1,4 +1,4 @@
-"""The compiled hot path does what the Python one does, whatever it is given."""
+"""The compiled hot path and the Python one behave equally for any input."""
 
 import random
 from array import array
@@ -40,7 +40,7 @@ BOUNDS = [sign * 2**bits + off for bits in (0, 5, 7, 8, 15, 16, 31, 32, 63, 64)
           for sign in (-1, 1) for off in (-1, 0, 1)]  # fmt: skip
 """Where an integer takes another form."""
 LONGS = [each for each in BOUNDS if -(2**63) <= each < 2**63]
-"""Those that C has a type for."""
+"""Values with a type of C."""
 SIZES = (0, 1, 31, 32, 33, 255, 256, 257, *range(490, 520))
 """Where text or bytes take another form, or are too long for it."""
 numbers = st.integers(-(2**70), 2**70) | st.sampled_from(BOUNDS)
@@ -79,7 +79,7 @@ def test_values_are_packed_to_the_same_bytes(compiled: SimpleNamespace, row: Any
 
 
 def test_each_form_of_a_value_is_packed_as_msgpack_does(compiled: SimpleNamespace) -> None:
-    """Alone, and where it is the last that has room."""
+    """Alone, and in the last free space."""
     pack = packer()
     pack_plain = compiled.plain_packer(pack)
     forms: list[Any] = [*BOUNDS, 0.0, -1.5, float("inf"), None, True, False]
@@ -158,7 +158,7 @@ def test_a_spout_emits_the_same(
 def test_a_batch_becomes_the_same_tuples(
     compiled: SimpleNamespace, given_runs: Any, shares: bool, kind: Any
 ) -> None:
-    """Of the same class; and those of a run share one anchor state."""
+    """Of equal class; the tuples of a run share an anchor state."""
     found = []
     for module in (PYTHON, compiled):
         tuples, anchor_states = made_tuples(module, kind, given_runs, shares)
@@ -214,14 +214,14 @@ def test_trees_come_to_the_same(compiled: SimpleNamespace, steps: list[Any]) -> 
 
 
 def packet_of(pairs: list[tuple[int, int]]) -> bytes:
-    """As it comes out of a frame."""
+    """As decoded from a frame."""
     return array("Q", [number for pair in pairs for number in pair]).tobytes()
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_table_of_trees_is_a_dict(compiled: SimpleNamespace, seed: int) -> None:
-    """It grows, its rows of slots meet and go around its end, and what is removed leaves no gap:
-    the roots of two processes of a spout, which count up, and some that are random."""
+    """The table grows, its rows of slots meet and wrap around the end, and removals leave no gaps:
+    the roots of two processes of a spout count up, plus some random roots."""
     rng, trees, model = random.Random(seed), compiled.TreeTable(), dict[int, int]()
     counters = [rng.getrandbits(62) for _ in range(2)]
     for _ in range(300):

@@ -1,4 +1,4 @@
-"""The compiled states do what the Python ones do: tables, keys, and whole runs of both."""
+"""The compiled states and the Python ones behave equally: tables, keys, and whole runs of both."""
 
 import copy
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ SEEDS = "range(12)"
 
 
 class Unsaved:
-    """What cannot be packed without pickle."""
+    """Values that need pickle."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Unsaved)
@@ -50,7 +50,7 @@ many = st.lists(operations, max_size=40)
 
 
 def step(table: Any, operation: str, *arguments: Any) -> Any:
-    """One operation, and what it comes to."""
+    """An operation, and its result."""
     if operation == "note":
         return table.note_changes()
     if not hasattr(table, operation):  # of lists and maps alone
@@ -60,7 +60,7 @@ def step(table: Any, operation: str, *arguments: Any) -> Any:
 
 
 def saved(table: Any) -> Any:
-    """What a snapshot takes of it."""
+    """A snapshot's content."""
     if hasattr(table, "size"):
         return list(table.entries.values()), table.changed, table.size
     return table.values(), table.changes()
@@ -172,7 +172,7 @@ class Plain:
 
 
 class Renamed(TupleLayout):
-    """A tuple that says something else than it has."""
+    """A tuple whose methods contradict its items."""
 
     @property
     def stream(self) -> str:
@@ -217,7 +217,6 @@ def test_a_layout_is_recognised() -> None:
 
 @given(rows=st.lists(tuples, max_size=20))
 def test_a_tuple_has_the_same_key(compiled: SimpleNamespace, rows: list[Any]) -> None:
-    """Whatever class it has and whatever came before it."""
     positions = {("a", "default"): [1], ("b", "default"): [0, 2], ("a", "other"): [2, 1, 0],
                  ("a", "renamed"): [0], ("a", "answered"): [0, 1]}  # fmt: skip
 
@@ -237,7 +236,7 @@ def test_a_tuple_has_the_same_key(compiled: SimpleNamespace, rows: list[Any]) ->
 
 def test_whole_runs_come_to_the_same(extensions: Compiled) -> None:
     """Each step's contents and each snapshot's bytes, of states with and without time to live,
-    through snapshots, restores and other numbers of tasks."""
+    through snapshots, restores and changed numbers of tasks."""
     program = f"from tests.native.state_steps import print_steps; print_steps({SEEDS})"
     in_python, in_c = run_python(program), run_compiled(extensions, program)
     assert in_python.returncode == in_c.returncode == 0, in_python.stderr + in_c.stderr

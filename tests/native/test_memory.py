@@ -1,4 +1,4 @@
-"""What C does with memory: it keeps nothing, and what it read beyond an end would be noticed."""
+"""Memory in C: leaks are absent, and a read beyond an end is noticed."""
 
 import sys
 from array import array
@@ -43,7 +43,7 @@ def one_of_each_kind() -> list[Frames]:
 
 
 def pass_on(module: Any, forwarder: Any, messages: list[Frames], rounds: int) -> None:
-    """Merge and split them, put them where they belong, and take them from there in two parts."""
+    """Merge and split messages, enqueue each part, and dequeue in two parts."""
     data = module.merged_data(messages)
     for _ in repeat(None, rounds):
         parts = module.split_merged(data, len(messages))
@@ -66,7 +66,7 @@ def pass_on(module: Any, forwarder: Any, messages: list[Frames], rounds: int) ->
 
 
 def test_messages_that_were_passed_on_leave_nothing_behind(compiled: SimpleNamespace) -> None:
-    # 700,000 of them: see GROWTH_MAX.
+    # 700,000 messages: see GROWTH_MAX.
     messages = one_of_each_kind() * TOGETHER
     forwarder = forwarder_of(compiled)
     pass_on(compiled, forwarder, messages, 20)
@@ -79,10 +79,10 @@ def test_messages_that_were_passed_on_leave_nothing_behind(compiled: SimpleNames
 
 SOURCE = "hot_messages"
 BASES = ("hot_buffers", "hot_trees")
-"""SOURCE imports a class of the last one, which imports one of the first."""
+"""SOURCE imports a class of the last module, an importer of the first."""
 CHECK = " && at + digit < length"
 FLAGS = ("-O0", "-w")
-"""The sanitizers see as much of what is quicker to compile."""
+"""The sanitizers see as much of quickly compiled code."""
 BUILD = """
 from pathlib import Path
 import native_build as build
@@ -99,7 +99,8 @@ READ = (
 
 
 def test_the_sanitizers_end_a_process_that_reads_beyond_a_frame(tmp_path: Path) -> None:
-    """And no other one. A single test for both: a module's build takes three seconds of a core."""
+    """Only such a process. A single test for both: a module's build takes three seconds of a
+    core."""
     missing = what_is_missing()
     if missing is not None:
         pytest.skip(f"the hot path cannot be compiled: {missing}")
@@ -119,7 +120,6 @@ def test_the_sanitizers_end_a_process_that_reads_beyond_a_frame(tmp_path: Path) 
 
 
 def build(folder: Path, unchanged: tuple[str, ...]) -> None:
-    """What of the modules has changed."""
     program = BUILD.format(names=(*BASES, SOURCE), flags=FLAGS, unchanged=unchanged)
     # Extensions with sanitizers are not to be imported by the build.
     run = python(folder, "-c", program, **{SANITIZE: "1", SWITCH: "0"})

@@ -1,4 +1,4 @@
-"""A cursor makes the tuples that lists hold, and their acks come to the same."""
+"""A cursor makes the tuples of lists, with equal acks."""
 
 import gc
 import sys
@@ -29,7 +29,8 @@ OWNERS = [(task << 44) + number for task in (1, 2) for number in (1, 2)]
 """Roots of two spouts."""
 NEVER = float("inf")
 BLOCKS_MAX, GROWTH_MAX = 1000, 4 << 20
-"""Of what the test and other threads make, for one in a thousand tuples; four bytes for each."""
+"""Allowance for objects of the test and further threads: one in a thousand tuples, four bytes for
+each."""
 
 
 class Values(FromItems, namedtuple("Values", "first second")):
@@ -63,11 +64,11 @@ def body_of(rows: list[Any]) -> bytes:
 
 
 def outbox_of(module: SimpleNamespace, tracked: bool) -> Any:
-    """An outbox on the base class of that module, whose `settle` is the product's."""
+    """An outbox on the base class of the module, whose `settle` is the product's."""
     own = dict(vars(Outbox))
     own.pop("__dict__", None)
     own.pop("__weakref__", None)
-    # super() in its methods names the class that they were written in.
+    # super() in its methods names the class of their definition.
     made: Any = type("Room", (module.BufferRoom,), own)
     outbox = made.__new__(made)
     module.BufferRoom.__init__(outbox, 0, tracked)
@@ -78,7 +79,8 @@ def outbox_of(module: SimpleNamespace, tracked: bool) -> Any:
 
 @contextmanager
 def used_by_the_outbox(module: SimpleNamespace) -> Iterator[None]:
-    """The outbox and the tuples have the anchor states of this variant, whichever runs here."""
+    """The outbox and the tuples have the anchor states of this variant, for either choice of this
+    process."""
     shared = module.SharedAnchorState
     roots = module.roots_item(vars(Items)["roots"])
     with (
@@ -100,7 +102,7 @@ def cursor_of(
     clock: Callable[[], float] = float,
     values_kind: Any = None,
 ) -> Any:
-    """Of runs of (root, edge, size); None: of tuples that are not tracked."""
+    """Of runs of (root, edge, size); None: of untracked tuples."""
     ids = sizes = None
     if given_runs is not None:
         ids = array("Q", [number for run in given_runs for number in run[:2]]).tobytes()
@@ -118,7 +120,7 @@ def taken(cursor: Any, number: int | None = None) -> Iterator[Any]:
 
 
 def items_of(tup: Any) -> list[Any]:
-    """What a tuple is made of, its values as their class and a list."""
+    """Parts of a tuple, its values as their class and a list."""
     *head, values, created, roots = tuple.__iter__(tup)
     return [*head, (type(values), list(values)), created, roots]
 
@@ -171,7 +173,7 @@ def test_a_malformed_body_is_not_plain(
     cut: int,
     items: int,
 ) -> None:
-    """What C takes for plain is what msgpack reads, whatever the bytes are."""
+    """For any bytes, C and msgpack agree about plain bodies."""
     body = bytearray(body_of(rows))
     for at, byte in changes:
         body[at % len(body)] = byte
@@ -225,7 +227,7 @@ def test_acks_come_to_the_same(
 
 
 def test_pairs_leave_as_one_packet(compiled: SimpleNamespace) -> None:
-    """It names their owner, or none if they have several."""
+    """The packet names the owner of all pairs, or EVERY_OWNER for several."""
     for module in (PYTHON, compiled):
         for roots, owner in ((OWNERS[:2], root_owner(OWNERS[0])), (OWNERS, EVERY_OWNER)):
             outbox = outbox_of(module, True)
@@ -238,7 +240,7 @@ def test_pairs_leave_as_one_packet(compiled: SimpleNamespace) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_tuple_that_is_kept_stays_what_it_is(compiled: SimpleNamespace, kind: Any) -> None:
-    """One that nothing has is made anew, its values as well."""
+    """A released tuple is made anew, with its values."""
     rows = [[at, f"value {at}"] for at in range(1_000)]
     wanted = list(map(kind or list, rows))
     for module in (PYTHON, compiled):
@@ -254,8 +256,8 @@ def test_a_tuple_that_is_kept_stays_what_it_is(compiled: SimpleNamespace, kind: 
 
 
 def addresses(cursor: Any) -> set[int]:
-    """Of its tuples. Memory that one of them frees is taken at once by a tuple that stays, so that
-    the next one cannot have it by chance."""
+    """Of its tuples. Memory of a freed tuple is taken at once by a kept tuple, so that the next
+    tuple cannot reuse the memory by chance."""
     stays, found = [], set()
     for tup in taken(cursor):
         found.add(id(tup))
@@ -264,7 +266,7 @@ def addresses(cursor: Any) -> set[int]:
 
 
 def test_a_loop_ends_when_something_else_is_due(compiled: SimpleNamespace) -> None:
-    """Every 8 tuples: if it is due, or if these have taken long; and where it was cut, the rest."""
+    """Every 8 tuples: for a due event, or after slow tuples; and the rest behind the cut."""
     rows = [[at] for at in range(40)]
     now = [0.0]
     for module in (PYTHON, compiled):
@@ -328,11 +330,11 @@ def test_a_million_tuples_leave_nothing_behind(compiled: SimpleNamespace, kind: 
 
 
 KEEP, REPLACE, DELETE, ADD, SWITCH, SEE, RAISE, NOTHING = ACTIONS = range(8)
-"""What user code does with its current tuples, with `auto_ack`, or with a tuple's id."""
+"""Actions of user code on its current tuples, with `auto_ack`, or with a tuple's id."""
 
 
 def act(user: SimpleNamespace, kept: list[Any], action: int) -> None:
-    """Do one of them, but for SEE."""
+    """Take an action, except SEE."""
     if action == KEEP:
         kept.append(user._current_tups)
     elif action == REPLACE:
@@ -349,7 +351,7 @@ def act(user: SimpleNamespace, kept: list[Any], action: int) -> None:
 
 
 def turns_of(module: SimpleNamespace, actions: list[int], acks: bool) -> Any:
-    """What happens to a user's object whose `process` does these, one for each tuple."""
+    """Events of a user's object whose `process` takes these actions, one for each tuple."""
     user, named = SimpleNamespace(auto_ack=True, _current_tups=[]), dict[int, Any]()
     kept: list[Any] = []
     log: list[Any] = []
@@ -377,19 +379,19 @@ def turns_of(module: SimpleNamespace, actions: list[int], acks: bool) -> Any:
 def test_current_tuples_are_the_same(
     compiled: SimpleNamespace, actions: list[int], acks: bool
 ) -> None:
-    """A list that user code has kept stays what it is."""
+    """A list kept by user code stays unchanged."""
     assert turns_of(PYTHON, actions, acks) == turns_of(compiled, actions, acks)
 
 
 class Bolt:
-    """Attributes that a class has, until an object of it has its own."""
+    """Attributes of a class, until set on an object."""
 
     auto_ack = True
     _current_tups: list[Any] = []
 
 
 class Computed(Bolt):
-    """One that is a property."""
+    """A property in place of an attribute."""
 
     @property
     def auto_ack(self) -> bool:  # type: ignore[override]
@@ -397,7 +399,7 @@ class Computed(Bolt):
 
 
 class Asked(Bolt):
-    """One that is found by a function."""
+    """An attribute found by a function."""
 
     def __getattribute__(self, name: str) -> Any:
         return False if name == "auto_ack" else super().__getattribute__(name)
@@ -405,7 +407,7 @@ class Asked(Bolt):
 
 @pytest.mark.parametrize("kind", [Bolt, Computed, Asked])
 def test_attributes_are_found_as_python_finds_them(compiled: SimpleNamespace, kind: Any) -> None:
-    """Whatever changes between two tuples: the object, its class, or a base of it."""
+    """After any change between two tuples: the object, its class, or a base."""
     base = type("Base", (kind,), {})
 
     def run(module: SimpleNamespace) -> list[int]:
@@ -455,7 +457,7 @@ def test_what_an_ack_raises_belongs_to_its_tuple(compiled: SimpleNamespace) -> N
 
 
 def test_a_thread_that_emits_leaves_acks_to_the_outbox(compiled: SimpleNamespace) -> None:
-    """What it has emitted before an ack has to leave before it."""
+    """Emits before an ack leave before the ack."""
     for module in (PYTHON, compiled):
         outbox = outbox_of(module, True)
         cursor = cursor_of(module, body_of([[1], [2]]), 2, [(5, 6, 2)], outbox)

@@ -1,7 +1,7 @@
-"""Windows over record batches show what the same windows show of the same rows as tuples.
+"""Windows over record batches and windows over their rows as tuples show equal results.
 
 Random streams with disorder, late rows, nulls, times before 1970, several keys, allowed lateness,
-and bolts that are replaced by what was saved of them, a part of the keys at a time.
+and bolts replaced by their saved state, a part of the keys at a time.
 """
 
 from collections import Counter
@@ -93,7 +93,7 @@ class ByBatch(BatchWindowBolt):
 
 
 class Side:
-    """One of the two bolts, and what it has done."""
+    """One of the two bolts, and its output."""
 
     def __init__(self, kind: Any, attributes: dict[str, Any]) -> None:
         self._kind = type("Made", (kind,), attributes)
@@ -183,7 +183,7 @@ def test_batches_have_the_windows_of_their_rows(is_sliding: bool) -> None:
 
 
 def run(rng: Random, rows: Side, batches: Side, attributes: dict[str, Any]) -> None:
-    """Both take the same, and say the same after each batch."""
+    """Both get equal input, and agree after each batch."""
     at, sizes = rng.randint(-40, 40), {}
     for number in range(rng.randint(1, 25)):
         at += rng.choice([0, 3, 10, 60])
@@ -227,7 +227,7 @@ def compare(rows: Side, batches: Side, attributes: dict[str, Any]) -> None:
 
 
 def test_what_an_instance_has_shown_no_other_shows_again() -> None:
-    """It is saved with the key, which goes on with an instance that is not as far."""
+    """The progress is saved with the key, and the next instance may lag behind."""
     first, other = (ColumnWindows(Sliding(20, 10), {"rows": "count"}) for _ in range(2))
     starts, late = first.starts(pa.array([5]))
     assert late is None

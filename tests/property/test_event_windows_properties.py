@@ -112,7 +112,7 @@ class Compared:
         return found, self._plain.add(key, event_ms, event, self._now_ms)
 
     def checkpoint(self) -> None:
-        """Another process goes on with what this one has saved."""
+        """Another process goes on with the saved state."""
         _, saved = self._operator.changes()
         packed = msgpack.packb([self._operator.watermark_ms, list(saved.items())])
         self._operator = self._made()
@@ -132,7 +132,7 @@ def test_windows_are_what_their_definition_says(kind: str) -> None:
                 if at == stop:
                     compared.checkpoint()
                 compared.step(what, argument)
-            # What was accepted is let go: by each window that had a copy of it, or once.
+            # Accepted events are released: by each window with a copy, or once.
             assert set(compared.dropped) == set(compared.accepted)
             if kind != "sliding":
                 assert compared.dropped == compared.accepted
@@ -142,7 +142,7 @@ def test_windows_are_what_their_definition_says(kind: str) -> None:
 
 
 def test_an_element_of_a_sliding_window_is_held_once() -> None:
-    """However many windows it is in, an event is added to one accumulator and let go once."""
+    """In any number of windows, an event is added to one accumulator and released once."""
     for seed in range(100):
         rng = Random(seed)
         compared = Compared(random_sliding(rng), Trigger(early_count=2), 3)
@@ -152,7 +152,7 @@ def test_an_element_of_a_sliding_window_is_held_once() -> None:
 
 
 def test_pairs_of_a_join_are_those_of_the_definition() -> None:
-    """An event that was not late when it came is in a pair with each such one that is in reach."""
+    """Each two punctual events within reach are a pair."""
     for seed in range(STREAMS):
         rng = Random(seed)
         lower = rng.randint(-8, 8)
@@ -188,7 +188,7 @@ def test_pairs_of_a_join_are_those_of_the_definition() -> None:
 
 
 def test_a_watermark_is_the_least_of_the_sources_that_are_not_idle() -> None:
-    """Against the definition over all that was seen; and it never falls."""
+    """Against the definition over all input; the watermark does not fall."""
     for seed in range(STREAMS):
         rng = Random(seed)
         lag, idle = rng.randint(0, 5), rng.choice([None, 3, 10])
@@ -242,7 +242,7 @@ def test_storms_windows_are_all_aligned_ones_that_hold_something() -> None:
 def test_storms_windows_of_numbers_of_tuples_by_event_time_are_in_order_of_their_timestamps() -> (
     None
 ):
-    """Whatever the order in which they come, and however many have the same timestamp."""
+    """In any order of arrival, with any number of equal timestamps."""
     for seed in range(STREAMS):
         rng = Random(seed)
         length, slide = rng.randint(1, 5), rng.randint(1, 5)
@@ -272,7 +272,7 @@ def test_storms_windows_of_numbers_of_tuples_by_event_time_are_in_order_of_their
 
 @pytest.mark.parametrize("kind", [each for each in KINDS if each != "global"])
 def test_what_is_shown_so_far_changes_no_last_result_and_doubles_no_window(kind: str) -> None:
-    """Silence shows the open windows, which go on; one that nothing came into is not repeated."""
+    """Silence shows the open windows, which go on; an unchanged window is not repeated."""
     for seed in range(STREAMS // 4):
         rng = Random(seed)
         assigner = KINDS[kind](rng)

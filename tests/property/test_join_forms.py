@@ -1,8 +1,8 @@
 """Joins of streamlets against their definitions: by event time with late elements, and by arrival.
 
-Two sources are drawn with the order in which their elements come, how late these are, and when each
-source ends. The streamlets run in the tester; beside them a definition gets what they got. Both
-have to have the same pairs, and the same late elements.
+Two sources are drawn, with the order of their elements, lateness, and the end of each source. The
+streamlets run in the tester; a definition beside gets equal input. Both must have equal pairs, and
+equal late elements.
 """
 
 from collections import Counter
@@ -50,7 +50,7 @@ class Drawn:
     """Two sources."""
 
     steps: list[tuple[str, Element | None, float]]
-    """The side, its next element or None for its end, and how many seconds pass before it."""
+    """The side, its next element or None for its end, and the seconds before."""
     lag_ms: int
 
     def of(self, side: str) -> list[Element]:
@@ -59,7 +59,7 @@ class Drawn:
 
 
 def drawn(rng: Random) -> Drawn:
-    """Sides whose event times go on with disorder, one of them ahead of the other."""
+    """Sides with disordered event times, one ahead of the second."""
     disorder, ahead_ms = rng.choice([0, 40, 400]), rng.choice([0, 0, 500])
     left = {side: rng.randint(0, ELEMENTS_MAX) + 1 for side in (LEFT, RIGHT)}
     steps: list[tuple[str, Element | None, float]] = []
@@ -124,7 +124,7 @@ def run(
     mode: str,
     arrives: Callable[[str, Any, int], None],
 ) -> tuple[list[Any], int]:
-    """(results, number of late elements) of the streamlet that `program` makes of both sources.
+    """(results, number of late elements) of the streamlet made by `program` of both sources.
     `arrives` gets the side, its element or None, and the time in milliseconds."""
     builder, topology = Builder(), TopologyBuilder("Joined")
     sources = [

@@ -1,4 +1,4 @@
-"""What a bolt emits, acks and fails in any order leaves it once, in order, and its trees add up."""
+"""Emits, acks and fails of a bolt in any order leave once, in order, and the trees add up."""
 
 import logging
 from array import array
@@ -31,8 +31,8 @@ NOTHING = Resource(0.0, 0, 0)
 EPOCH = 3
 TESTED, READERS, SOURCE = 1, (2, 3, 4, 5), 6
 STREAMS = {"one": GroupingKind.SHUFFLE, "every": GroupingKind.ALL, "default": GroupingKind.FIELDS}
-"""Streams of the tested bolt, and how the readers get them: each way has buffers of its own, and
-those of ALL lead to the same tasks as the others."""
+"""Streams of the tested bolt, and the groupings of the readers: each grouping has separate buffers,
+and ALL leads to every task."""
 
 log = logging.getLogger("output_buffers")
 log.addHandler(logging.NullHandler())
@@ -40,7 +40,7 @@ log.propagate = False
 
 
 class Holding(Bolt):
-    """Keeps what it gets."""
+    """Keeps its input."""
 
     def initialize(self, config: Any, context: Any) -> None:
         self.retained: list[Any] = []
@@ -50,7 +50,7 @@ class Holding(Bolt):
 
 
 def topology() -> TopologySpec:
-    """The tested bolt, its source, and its readers, who read all of its streams."""
+    """The tested bolt, its source, and the readers of all its streams."""
     path = f"{__name__}.Holding"
     outputs = tuple(StreamSpec(name, ("value",)) for name in STREAMS)
     inputs = tuple(
@@ -87,8 +87,8 @@ def packing() -> PackingPlan:
 
 
 class OutputMachine(RuleBasedStateMachine):
-    """The model: which number was emitted on which stream, and of each root the xor of all edges
-    that are known and not acked."""
+    """The model: the stream of each emitted number, and for each root the xor of all known, unacked
+    edges."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -152,7 +152,6 @@ class OutputMachine(RuleBasedStateMachine):
         self.check()
 
     def check(self) -> None:
-        """What has left since the last look."""
         for frames in self.sent:
             head = header_of(frames)
             if head.kind == FrameKind.FANOUT:
@@ -204,7 +203,7 @@ class OutputMachine(RuleBasedStateMachine):
         while self.bolt.retained:
             self.bolt.ack(self.bolt.retained.pop())
         self.flush()
-        # All is acked, and each edge was told twice: by what was emitted with it, and by the ack.
+        # All is acked, and each edge was reported twice: by its emit, and by the ack.
         assert {root for root, value in self.left.items() if value} <= self.failed
 
 

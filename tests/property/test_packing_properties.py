@@ -1,4 +1,4 @@
-"""What holds for every packing plan, whatever the topology and its resources."""
+"""Invariants of every packing plan, for any topology and resources."""
 
 from typing import Any
 
@@ -94,8 +94,8 @@ def _check_every_instance_once(plan: PackingPlan, topology: TopologySpec) -> Non
 
 @given(dealt_topologies())
 def test_round_robin(topology: TopologySpec) -> None:
-    # An instance that is placed twice or nowhere, or a container too small for what is in it,
-    # shows only on the cluster, hours after the submit.
+    # An instance placed twice or nowhere, or a container too small for its instances, shows only on
+    # the cluster, hours after the submit.
     plan = pack(topology)
     _check_every_instance_once(plan, topology)
     assert len(plan.containers) == topology.config["topology.stmgrs"]
@@ -109,7 +109,7 @@ def test_round_robin(topology: TopologySpec) -> None:
 
 @given(fitted_topologies())
 def test_first_fit_decreasing(topology: TopologySpec) -> None:
-    # The same, and containers that the cluster would refuse because they outgrew their size.
+    # Also containers refused by the cluster for their size.
     plan = pack(topology)
     _check_every_instance_once(plan, topology)
     most = topology.config["topology.container.max.instances"]
@@ -126,7 +126,8 @@ def test_first_fit_decreasing(topology: TopologySpec) -> None:
 
 @given(fitted_topologies())
 def test_first_fit_opens_no_container_too_early(topology: TopologySpec) -> None:
-    # Each container costs a machine: one is opened only if nothing of a later one fits before it.
+    # Each container costs a machine: a container is opened only if the instances of later ones do
+    # not fit before.
     plan = pack(topology)
     most = topology.config["topology.container.max.instances"]
     capacity = Resource(float(most), most * GIB, most * GIB)
@@ -142,12 +143,12 @@ def _strictly_covers(whole: Resource, part: Resource) -> bool:
 
 
 def _moves_needed(sizes: list[int], added: int, containers: int) -> int:
-    """How many of the instances that stay have to move at least, so that `containers` are left, the
-    highest numbers having gone, and sizes differ by one at most."""
+    """The minimum of moves among the remaining instances, for `containers` containers with the
+    lowest numbers, and sizes within one."""
     kept, homeless = sizes[:containers], sum(sizes[containers:])
     kept += [0] * (containers - len(kept))
     least, larger = divmod(sum(sizes) + added, containers)
-    # The fullest are the ones that may have one more.
+    # The fullest containers may have one instance more.
     wanted = [least + (place < larger) for place in range(containers)]
     by_size = zip(sorted(kept, reverse=True), wanted, strict=True)
     return homeless + sum(max(0, have - want) for have, want in by_size)
@@ -181,7 +182,7 @@ def test_whoever_need_not_move_does_not(topology: TopologySpec, data: st.DataObj
 
 
 def _check_sizes(before: PackingPlan, after: PackingPlan) -> None:
-    """A container has room for what is in it, and the size that it had if that has not changed."""
+    """A container has room for its instances, and its previous size if unchanged."""
     known = {each.id: each for each in before.containers}
     for container in after.containers:
         assert _covers(container.resource, _needed(container))

@@ -1,4 +1,4 @@
-"""Which messages are plain: by the rules that the data plane checks all others by."""
+"""Plain messages, by the data plane's rules for the remaining messages."""
 
 from array import array
 from collections.abc import Iterable
@@ -73,7 +73,7 @@ MESSAGES = ANY | WHOLE
 
 
 def forwarder() -> Forwarder:
-    """One that knows a queue here, one of another container, and a spout."""
+    """A forwarder with a local queue, a queue of another container, and a spout."""
     known = Forwarder(set())
     known.ways = {HERE: MessageQueue(HERE), ELSEWHERE: MessageQueue(ELSEWHERE, is_tagged=True)}
     known.spouts, known.fence = {SPOUT: Trees(2)}, FENCE
@@ -81,7 +81,7 @@ def forwarder() -> Forwarder:
 
 
 def is_valid(frames: Frames) -> bool:
-    """Whether the data plane takes it for a whole batch or packet of acks."""
+    """Whether the data plane accepts a whole batch or packet of acks."""
     try:
         head = header_of(frames)
         {FrameKind.DATA: check_batch, FrameKind.ACK: check_pairs}[FrameKind(head.kind)](
@@ -171,7 +171,6 @@ def acks_of(destination: int, pairs: list[tuple[int, int]]) -> Frames:
 
 
 def trees_of(known: Forwarder) -> Any:
-    """All that acks change here."""
     trees = known.spouts[SPOUT]
     assert isinstance(trees, Trees)
     return trees.newest.items(), list(trees.done), trees.unknown, known.settled

@@ -1,8 +1,8 @@
 """Windows by processing time: each tuple is in exactly the windows of its arrival.
 
-Arrivals are random, ticks come whenever they come, now and then seconds late, the clock is put
-back, and an operator is replaced by its own checkpoint. Every bolt with windows by processing time
-is compared with the definition: the windows that hold the millisecond at which a tuple came.
+Arrivals are random, ticks come at any time, at times seconds late, the clock is put back, and an
+operator is replaced by its own checkpoint. Every bolt with windows by processing time is compared
+with the definition: the windows around the millisecond of a tuple's arrival.
 """
 
 from collections import Counter
@@ -171,7 +171,7 @@ def test_the_last_so_many_tuples_are_those_of_the_slides_end(length: Any, slide:
 
 
 class Kept:
-    """Counts each tuple with the end of each window that it was shown in."""
+    """Counts each tuple with the end of each window around it."""
 
     shown: Shown
 
@@ -247,7 +247,7 @@ def test_every_bolt_puts_tuples_into_the_windows_of_their_arrival_however_late_i
     monkeypatch.setattr(bolt, "window_clock", staticmethod(lambda: now_ms / 1000))
     with ComponentTester(bolt, inputs={"numbers": ["number"]}, config=config) as tester:
         for number in range(400):
-            # Off the borders: a tick that runs in their millisecond decides on which side they are.
+            # Off the borders: the side is decided by a tick in their millisecond.
             now_ms += rng.choice([2, 10, 30, 100, 700 if rng.random() < 0.2 else 10])
             now_ms += now_ms % 1000 == 0
             tester.process([number])

@@ -1,4 +1,4 @@
-"""Snapshots in memory whose large chunks are files: what a store has of them, and for how long."""
+"""Snapshots in memory with large chunks in files: content of a store, and retention."""
 
 import copy
 import os
@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> LocalFiles:
 
 
 class Task:
-    """A task with its checkpoints, of which the newest few are retained."""
+    """A task with its checkpoints, with the newest few retained."""
 
     def __init__(self, store: LocalFiles) -> None:
         self.store = store
@@ -42,7 +42,7 @@ class Task:
         self.garbage: list[int] = []
 
     def save(self, completes: bool, waiting: list[tuple[str, Any]] | None = None) -> None:
-        """A checkpoint; one that fails is removed with the next one that is complete."""
+        """A checkpoint; a failed one is removed with the next complete one."""
         self.number += 1
         taken: StateBytes = self.real.backend.deferred_snapshot()
         now = copy.deepcopy(self.model)
@@ -60,12 +60,11 @@ class Task:
             self.garbage.clear()
 
     def do(self, key: Any, operation: Any) -> None:
-        """One operation."""
         self.real.do(key, copy.deepcopy(operation))
         self.model.do(key, operation)
 
     def restore(self, number: int) -> None:
-        """Another process, to a checkpoint; those behind it are void."""
+        """Another process, to a checkpoint; later checkpoints are rolled back."""
         self.real = Real(MemoryBackend)
         self.real.backend.restore(self.store.load("words", number, 1))
         self.model = copy.deepcopy(self.models[number])
@@ -124,7 +123,7 @@ def test_only_what_has_changed_is_written_again(store: LocalFiles, tmp_path: Pat
     successor = Real(MemoryBackend)
     successor.backend.restore(store.load("words", 2, 1))
     assert successor.value.for_key("key 7").get() == "changed"
-    # It goes on with the files that are there.
+    # The successor goes on with the existing files.
     successor.do("key 8", ("put", "changed, too"))
     store.save("words", 4, 1, as_bytes(successor.backend.deferred_snapshot()))
     assert first in list((tmp_path / "words/shared/1").iterdir())
@@ -153,7 +152,7 @@ def test_a_file_that_is_gone_or_changed_is_named(store: LocalFiles, tmp_path: Pa
 def test_a_successor_on_the_same_machine_fetches_what_it_has_not(
     tmp_path: Path, backend: str
 ) -> None:
-    """The store is elsewhere; each task's files of its newest states are beside its process."""
+    """The store is elsewhere; files of a task's newest states are beside its process."""
     make: Any = MemoryBackend
     if backend == "rocksdb":
         pytest.importorskip("rocksdict")
@@ -193,7 +192,6 @@ def test_a_successor_on_the_same_machine_fetches_what_it_has_not(
         all_bytes = sum(found.files.values())
         assert copies.fetched_bytes == (found.files[first] if are_here else all_bytes)
         real.backend.close()
-    # What no state needs any more is removed.
     real = Real(make)
     for number in (4, 5, 6):
         states.write(number, real.backend.deferred_snapshot())

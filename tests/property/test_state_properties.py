@@ -1,4 +1,4 @@
-"""Keyed state: whatever is done, saved, restored, split and merged, it is what plain dicts are."""
+"""Keyed state: after any operation, save, restore, split and merge equal to plain dicts."""
 
 import copy
 from itertools import pairwise
@@ -81,8 +81,7 @@ class Run:
                 self.model.do(key, copy.deepcopy(operation))
 
     def rescale(self, tasks: int) -> None:
-        """To so many tasks, from there to one more, and back; each key is where the grouping
-        sends it."""
+        """To a number of tasks, to one more, and back; each key is at the grouping's task."""
         saved, key_range = [self.saved], KeyRange(0, 1)
         for number in (tasks, tasks + 1, 1):
             previous = [
@@ -97,7 +96,7 @@ class Run:
 
     @staticmethod
     def gathered(parts: Parts) -> bytes:
-        """What one task has then, after the way of its parts through a store."""
+        """State of a task, after the way of its parts through a store."""
         task, key_range = Real(MemoryBackend), parts.key_range
         sent = decode_parts(encode_parts(parts))
         assert sent == parts
@@ -118,7 +117,7 @@ def test_states_are_what_plain_dicts_would_be(steps: list[Any]) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_holds_for_long_runs(seed: int) -> None:
-    """So many steps that snapshots have many chunks, and full ones come between."""
+    """Enough steps for snapshots of many chunks, with full ones between."""
     rng, run = Random(seed), Run()
     for _ in range(400):
         run.step(random_step(rng))
@@ -182,7 +181,7 @@ def test_the_groups_of_all_tasks_are_all_groups(tasks: int, groups: int) -> None
     st.lists(st.one_of(KEYED_OPERATIONS, st.floats(0.0, TTL_SECS), st.just("save")), max_size=40)
 )
 def test_what_has_lived_its_time_is_never_seen(steps: list[Any]) -> None:
-    """Against the same operations on plain dicts that forget each entry when its time comes."""
+    """Against plain dicts with entries removed at their time."""
     clock = Clock()
     real = Real(MemoryBackend, TTL_SECS, clock)
     written: dict[Any, tuple[float, Any]] = {}

@@ -1,4 +1,4 @@
-"""What is encoded comes back, whatever it is; what was cut or changed on its way is refused."""
+"""Encoded messages decode to equal values; cut or changed messages are refused."""
 
 from array import array
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ u16 = st.integers(0, 2**16 - 1)
 
 @dataclass
 class Sent:
-    """What a sender has to say of some tuples."""
+    """A sender's data about some tuples."""
 
     values: list[list[int]]
     stream: int = 0
@@ -54,7 +54,6 @@ class Sent:
     is_columns: bool = False
 
     def encoded(self) -> Frames:
-        """As it travels."""
         if self.is_columns:
             schema = schema_of(STREAM)
             return encode_columns(
@@ -70,7 +69,7 @@ class Sent:
         )  # fmt: skip
 
     def expected(self, block: int) -> tuple[object, ...]:
-        """What the target number `block` has to find."""
+        """Expected data of the target number `block`."""
         return (
             self.values,
             None if self.ids is None else self.ids[block],
@@ -82,7 +81,7 @@ class Sent:
 
 
 def found(frames: Frames) -> tuple[object, ...]:
-    """What a receiver finds in a DATA message."""
+    """A receiver's data of a DATA message."""
     head = header_of(frames)
     batch: Batch = decode_batch(head, frames)
     lists = (None if each is None else list(each) for each in batch[1:])
@@ -135,7 +134,6 @@ def batches(draw: st.DrawFn) -> Sent:
 
 
 def _extras(draw: st.DrawFn, ids: list[int]) -> list[int]:
-    """position, root, … of further roots, if there is a first one."""
     rooted = [at for at in range(len(ids) // 2) if ids[2 * at]]
     if not draw(flags) or not rooted:
         return []
@@ -146,7 +144,7 @@ def _extras(draw: st.DrawFn, ids: list[int]) -> list[int]:
 @settings(max_examples=300, derandomize=True)
 @given(batches())
 def test_a_batch_comes_back(sent: Sent) -> None:
-    # Whatever flags a batch has, its receiver finds what its sender said.
+    # With any flags of a batch, its receiver finds the sender's data.
     frames = sent.encoded()
     head = header_of(frames)
     assert (head.epoch, head.source, head.destination) == (EPOCH, SOURCE, DESTINATION)
@@ -170,7 +168,7 @@ def test_a_batch_comes_back(sent: Sent) -> None:
 @settings(max_examples=200, derandomize=True)
 @given(batches())
 def test_every_root_of_a_batch_is_found(sent: Sent) -> None:
-    # A batch that is lost has to be failed: a root that was overlooked would time out instead.
+    # A lost batch has to be failed: an overlooked root would time out instead.
     frames = sent.encoded()
     roots = {root for block in sent.ids or () for root in block[::2]} | set(sent.extras[1::2])
     assert roots_of(header_of(frames), frames) == roots - {0}
@@ -207,7 +205,7 @@ changes = st.tuples(
 
 
 def _received(frames: Frames) -> None:
-    """All that a stream manager and an instance do with a message before it has any effect."""
+    """All checks of a stream manager and an instance before a message has any effect."""
     head = header_of(frames)
     if head.kind == FrameKind.DATA:
         batch = decode_batch(head, frames)

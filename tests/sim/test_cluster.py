@@ -12,7 +12,7 @@ from tests.sim.arrows import never_taken
 from tests.sim.run import arrows_taken
 
 SEEDS = 40
-"""Of those that have run thousands of times: fresh ones run beside the suite, by the variable."""
+"""Of the seeds run thousands of times: fresh ones run beside the suite, by the variable."""
 
 
 def _seeds() -> range:
@@ -22,7 +22,7 @@ def _seeds() -> range:
 
 @pytest.mark.parametrize("seed", _seeds())
 def test_cluster(seed: int) -> None:
-    # Anything that can go wrong in a night of production, in any order.
+    # All faults of a night of production, in any order.
     arrows_taken(seed, False)
 
 
@@ -30,5 +30,6 @@ def test_cluster(seed: int) -> None:
 @pytest.mark.behind
 @pytest.mark.timeout(900)
 def test_the_default_seeds_take_the_arrows_of_the_drawings() -> None:
-    """But for those that `arrows.RARE` lists. Alone it runs the seeds, else they have been run."""
+    """Except the ones of `arrows.RARE`. Alone the test runs the seeds, else the seeds have been
+    run."""
     assert never_taken(range(SEEDS), False) == []

@@ -1,4 +1,4 @@
-"""What every state store does alike; the control plane relies on nothing else."""
+"""Behaviour of every state store; the control plane relies only on the tested parts."""
 
 import random
 import threading
@@ -41,7 +41,7 @@ def test_put_creates_and_replaces(backend: Backend) -> None:
 
 
 def test_a_guarded_write_counts_only_while_its_guard_stands(backend: Backend) -> None:
-    # A master that was stopped wakes up: its successor has removed the fence of its writes.
+    # A stopped master wakes up: its successor has removed the fence of its writes.
     old, new = backend.open(), backend.open()
     old.put("/fences/wordcount/old", 1)
     old.put("/pplans/wordcount", {"epoch": 1}, guard="/fences/wordcount/old")
@@ -66,7 +66,7 @@ def test_a_guarded_write_does_not_touch_what_another_one_holds(backend: Backend)
 
 
 def test_a_second_create_names_the_holder(backend: Backend) -> None:
-    # Two masters of one topology: the second one's user must learn who holds the place.
+    # Two masters of one topology: the second one's user must learn the holder.
     holder = {"host": "a-host", "pid": 4711, "port": 1}
     backend.open().create("/tmasters/wordcount", holder, ephemeral=True)
     with pytest.raises(NameInUse, match=r"/tmasters/wordcount is held by host a-host, pid 4711"):
@@ -91,7 +91,7 @@ def test_a_second_create_of_the_same_value_is_refused(backend: Backend, ephemera
 
 
 def test_children_are_sorted_and_only_those_directly_below(backend: Backend) -> None:
-    # `heronpy list` shows names, not what other trees hang below them.
+    # `heronpy list` shows names, not trees below them.
     store = backend.open()
     for name in ("b", "a", "c.1"):
         store.put(f"/topologies/{name}", name)
@@ -103,7 +103,7 @@ def test_children_are_sorted_and_only_those_directly_below(backend: Backend) -> 
 
 
 def test_a_node_may_have_a_value_and_nodes_below(backend: Backend) -> None:
-    # Deleting the value must not take the nodes below with it, nor the other way round.
+    # Deleting the value must not take the nodes below with it, nor the opposite.
     store = backend.open()
     store.put("/a/b/c", "deep")
     assert store.get("/a/b") is None
@@ -114,7 +114,7 @@ def test_a_node_may_have_a_value_and_nodes_below(backend: Backend) -> None:
 
 
 def test_folders_vanish_with_their_last_node(backend: Backend) -> None:
-    # A killed topology leaves nothing behind.
+    # A killed topology leaves the store empty.
     store = backend.open()
     store.put("/locks/wordcount/update", 1)
     store.put("/locks/other", 1)
@@ -125,7 +125,7 @@ def test_folders_vanish_with_their_last_node(backend: Backend) -> None:
 
 
 def test_an_ephemeral_node_ends_with_its_store(backend: Backend) -> None:
-    # A master that stops in order frees its place at once.
+    # A master frees its place at once in a graceful stop.
     holder, other = backend.open(), backend.open()
     holder.create("/tmasters/wordcount", {"pid": 1}, ephemeral=True)
     assert other.get("/tmasters/wordcount") == {"pid": 1}
@@ -145,7 +145,7 @@ def test_a_persistent_node_outlives_its_store(backend: Backend) -> None:
 
 
 def test_only_its_holder_replaces_an_ephemeral_value(backend: Backend) -> None:
-    # The master publishes its new port; nobody else may speak for it.
+    # The master publishes its new port; only the master may change its node.
     holder, other = backend.open(), backend.open()
     holder.create("/tmasters/wordcount", {"pid": 1, "port": 1}, ephemeral=True)
     with pytest.raises(NameInUse, match="pid 1"):
@@ -184,7 +184,7 @@ def test_an_ephemeral_place_may_turn_persistent_and_back(backend: Backend) -> No
 
 
 def test_ephemeral_nodes_are_leaves(backend: Backend) -> None:
-    # ZooKeeper's rule; files must not allow what breaks on the cluster.
+    # ZooKeeper's rule; files must refuse like the cluster.
     store = backend.open()
     store.create("/tmasters/a", 1, ephemeral=True)
     with pytest.raises(StateStoreError, match="/tmasters/a"):
@@ -231,7 +231,7 @@ def test_a_watch_sees_an_ephemeral_node_go(backend: Backend) -> None:
 
 
 def test_a_cancelled_watch_is_silent_while_others_go_on(backend: Backend) -> None:
-    # A command that has seen what it waited for is not called any more.
+    # A cancelled watch is not called any more.
     store, cancelled, kept = backend.open(), Heard(), Heard()
     cancel = store.watch("/pplans/wordcount", cancelled)
     assert cancelled.next() is None
@@ -264,7 +264,7 @@ def test_a_failing_callback_does_not_end_the_watch(
 
 
 def test_a_callback_may_use_the_store(backend: Backend) -> None:
-    # A standby creates its own node from within the watch that told it to.
+    # A standby creates its own node from within the watch.
     holder, standby = backend.open(), backend.open()
     holder.create("/tmasters/wordcount", 1, ephemeral=True)
     taken = threading.Event()
@@ -352,7 +352,7 @@ def test_neighbours_come_and_go_while_the_folder_vanishes(backend: Backend) -> N
 
 
 def test_a_session_listener_hears_connected_at_once(backend: Backend) -> None:
-    # Code that waits for the store starts in the same way everywhere.
+    # Code that waits for the store starts equally everywhere.
     heard = Heard()
     backend.open().on_session(heard)
     assert heard.next() == "connected"
@@ -394,7 +394,7 @@ def _kind(value: object) -> str:
 
 @pytest.mark.parametrize("value", [None, object(), float("nan"), {1, 2}, {("a",): 1}], ids=_kind)
 def test_what_is_not_json_is_refused(backend: Backend, value: Any) -> None:
-    # A bug in the caller must not leave a node that nobody can read.
+    # A bug in the caller must not leave an unreadable node.
     store = backend.open()
     for write in (store.put, store.create):
         with pytest.raises(StateStoreError, match="/pplans/wordcount"):
@@ -446,7 +446,7 @@ def test_paths_of_the_tree() -> None:
 
 
 def test_a_with_block_closes_the_store(backend: Backend) -> None:
-    """What it held goes, and it answers no more."""
+    """Its ephemeral nodes go, and further calls fail."""
     with backend.open() as store:
         store.create("/tmasters/wordcount", {}, ephemeral=True)
     with pytest.raises(StateStoreError, match="closed"):

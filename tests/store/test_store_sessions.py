@@ -30,14 +30,14 @@ def own_zookeeper(tmp_path: Path) -> Iterator[EmbeddedZooKeeper]:
 
 @pytest.fixture
 def dead_address() -> Iterator[str]:
-    """An address where nobody listens, and nobody will while the test runs."""
+    """An address without a listener for the whole test."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
 def answered(ask: Callable[[], Any]) -> Any:
-    """The answer of a server that may still be slow: it has just come up, on a busy machine."""
+    """The answer of a server perhaps still slow: just started, on a busy machine."""
     deadline = time.monotonic() + ANSWER_SECS
     while True:
         try:
@@ -74,7 +74,8 @@ def test_a_restarted_server_suspends_and_reconnects(own_zookeeper: EmbeddedZooKe
 def test_a_server_that_lost_its_data_takes_its_clients_again(
     own_zookeeper: EmbeddedZooKeeper, tmp_path: Path
 ) -> None:
-    # Its disk is replaced. Its clients have seen more than it has now, so that it refuses them.
+    # Its disk is replaced. Its clients have seen newer transactions, so the server refuses the
+    # clients.
     states, heard = Heard(), Heard()
     with ZooKeeperStore(own_zookeeper.address, "/heron") as store:
         store.on_session(states)
@@ -112,7 +113,7 @@ def test_a_frozen_process_learns_that_its_session_is_lost(zookeeper_backend: Bac
 
 
 def test_a_create_is_not_repeated_as_somebody_elses(own_zookeeper: EmbeddedZooKeeper) -> None:
-    # The server is down when the master wants its node: it waits, and gets it once.
+    # The server is down when the master wants its node: the master waits, and gets the node once.
     store = ZooKeeperStore(own_zookeeper.address, "/heron", operation_timeout_ms=30_000)
     states = Heard()
     try:
