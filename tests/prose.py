@@ -4,9 +4,7 @@ A sentence with the subject "it", "that" or "what" sends its reader back for the
 and distributed have five to six such words in 100, so a file with more than `PRO_FORMS_MAX` needs
 nouns of the glossary. The figure is a limit, not an aim: a sentence that reads worse is not better.
 
-Without files the command prints every file over a limit, worst first. `--shrink` removes the files
-that pass from `tests/prose_baseline.txt`, the files that had no such limit when they were written.
-A file is never added to that list, except under its new name after a move.
+Without files the command prints every file over a limit, worst first. Every file keeps the limits.
 """
 
 import argparse
@@ -18,8 +16,6 @@ from pathlib import Path
 
 from tests.sources import ROOT, modules, nodes
 from tests.tidy_rules import PACKAGES
-
-BASELINE = Path(__file__).with_name("prose_baseline.txt")
 
 PRO_FORMS_MAX = 7.0
 """Per 100 words: a little above h11's 6.4."""
@@ -93,11 +89,6 @@ def measured(path: Path) -> Prose:
     )
 
 
-def baseline() -> set[str]:
-    """Files that may exceed a limit for now, relative to the repository."""
-    return set(BASELINE.read_text("utf-8").split())
-
-
 def over_the_limit(paths: list[Path]) -> dict[str, Prose]:
     """Files that exceed a limit, by their names relative to the repository."""
     counts = {path.resolve().relative_to(ROOT).as_posix(): measured(path) for path in paths}
@@ -112,16 +103,13 @@ def measured_files() -> list[Path]:
 
 
 def main() -> None:
-    """Print files over a limit; with --shrink, remove the passing ones from the baseline."""
+    """Print files over a limit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("files", nargs="*", type=Path, help="default: every measured file")
-    parser.add_argument("--shrink", action="store_true", help="rewrite the baseline, never longer")
     given = parser.parse_args()
     over = over_the_limit(given.files or measured_files())
     for name, prose in sorted(over.items(), key=lambda row: -row[1].density):
         print(f"{name}: {prose.figures}")
-    if given.shrink and not given.files:
-        BASELINE.write_text("".join(f"{name}\n" for name in sorted(baseline() & over.keys())))
 
 
 if __name__ == "__main__":

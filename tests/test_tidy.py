@@ -1,7 +1,7 @@
-"""What holds for the source as a whole: no circles between modules, sizes, names, documentation.
+"""Rules for the source as a whole: no circles between modules, sizes, names, documentation.
 
-The rules, and what is excused from them, stand in tests/tidy_rules.py. That every command and
-option is documented is checked by tests/unit/heron_cli/test_cli_docs.py.
+The rules, and their exceptions, are in tests/tidy_rules.py. The documentation of commands and
+options is checked by tests/unit/heron_cli/test_cli_docs.py.
 """
 
 import ast
@@ -38,7 +38,7 @@ TEXT_ENDINGS = (".py", ".md", ".toml", ".yaml", ".json", ".template", ".css", ".
 NOTE_TO_SELF = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b")
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 HOMES = re.compile(r"/(?:home|Users)/(?!(?:a|ada|me|zoë|zo\\\\?xeb)\b)\w+")
-"""Folders of people; those whom the tests make up are excused."""
+"""Home folders; names invented by tests are excused."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Documented = Function | ast.ClassDef
@@ -46,14 +46,14 @@ SHORT = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Lambd
 
 
 def texts() -> Iterator[Path]:
-    """Every file that people wrote."""
+    """Every hand-written file."""
     for folder in FOLDERS:
         yield from (path for path in (ROOT / folder).rglob("*") if path.suffix in TEXT_ENDINGS)
     yield from (ROOT / name for name in OTHER_FILES if (ROOT / name).exists())
 
 
 def at(path: Path, node: ast.stmt | ast.expr | None = None) -> str:
-    """Where it stands, as an editor opens it."""
+    """Position of a node, as editors open."""
     line = f":{node.lineno}" if node is not None else ""
     return f"{path.relative_to(ROOT)}{line}"
 
@@ -63,8 +63,7 @@ def at(path: Path, node: ast.stmt | ast.expr | None = None) -> str:
 
 @cache
 def import_graph() -> Mapping[str, frozenset[str]]:
-    """module -> modules that it imports anywhere: late, under TYPE_CHECKING, and by names in
-    strings."""
+    """module -> all modules imported: late, under TYPE_CHECKING, and by names in strings."""
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     return {
         module: frozenset(graph.find_modules_directly_imported_by(module))
@@ -74,8 +73,8 @@ def import_graph() -> Mapping[str, frozenset[str]]:
 
 
 def named_modules(module: str, known: Set[str]) -> frozenset[str]:
-    """The modules that one with a call of import_module names: whole, or as parts that follow a
-    package in one of its strings."""
+    """Modules named by a module with a call of import_module: whole, or as parts behind a package
+    in a string."""
     path = ROOT / module.replace(".", "/")
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     calls = (ast.unparse(each.func) for each in nodes(path) if isinstance(each, ast.Call))
@@ -92,14 +91,13 @@ def named_modules(module: str, known: Set[str]) -> frozenset[str]:
 
 
 def test_an_import_by_its_name_in_a_string_is_found() -> None:
-    """A package in a constant, a module of it in a call."""
     found = named_modules("heronpy_compat.streamlet.streamlet", import_graph().keys())
     assert "heronpy_compat.streamlet.impl.mapbolt" in found
     assert named_modules("heron_core.plans", import_graph().keys()) == frozenset()
 
 
 def reachable(graph: Mapping[str, frozenset[str]], start: str) -> frozenset[str]:
-    """Modules that `start` imports, directly or through others."""
+    """Modules that `start` imports, directly or indirectly."""
     seen: set[str] = set()
     waiting = [*graph[start]]
     while waiting:
@@ -121,7 +119,7 @@ def circles(graph: Mapping[str, frozenset[str]]) -> set[frozenset[str]]:
 
 
 def test_circles_are_found() -> None:
-    """Three that import each other; one that only imports them is in no circle."""
+    """Three modules import each other; a fourth with imports of the three is in no circle."""
     imports = {"a": "b", "b": "c", "c": "a", "d": "a", "e": ""}
     graph = {module: frozenset(imported) for module, imported in imports.items()}
     assert circles(graph) == {frozenset("abc")}
@@ -143,8 +141,8 @@ def test_no_circle_is_known_that_is_gone() -> None:
 
 
 def lines_of(function: Function) -> int:
-    """From its `def` to its last line, the docstring included. Decorators are left out: they are
-    tables of options and of cases."""
+    """Lines from `def` to the end, the docstring included. Decorators are left out: they are tables
+    of options and of cases."""
     assert function.end_lineno is not None
     return function.end_lineno - function.lineno + 1
 
@@ -158,7 +156,7 @@ def test_all_lines_of_a_function_count() -> None:
 
 
 def test_no_function_is_too_long() -> None:
-    """One that is has to become several, each with a name."""
+    """A long function becomes several, each with a name."""
     long = [
         f"{at(path, node)} {node.name}: {lines_of(node)} lines"
         for path in modules(*PACKAGES, "tests", "benchmarks", "examples")
@@ -169,7 +167,7 @@ def test_no_function_is_too_long() -> None:
 
 
 def test_no_module_is_too_long() -> None:
-    """One that is has several subjects."""
+    """A long module has several subjects."""
     sizes = {
         at(path): len(path.read_text("utf-8").splitlines())
         for path in modules(*PACKAGES, "tests", "benchmarks", "examples")
@@ -238,17 +236,12 @@ def test_limits_of_pro_forms() -> None:
 
 
 def test_sentences_have_nouns_as_subjects() -> None:
-    """A new file keeps the limits; a file that passes leaves the baseline and stays outside."""
+    """In every file; see tests/prose.py."""
     over = prose.over_the_limit(prose.measured_files())
-    excused = prose.baseline()
-    new = [f"{name}: {over[name].figures}" for name in sorted(over.keys() - excused)]
-    assert not new, f"name the subjects of these files (see tests/prose.py): {new}"
-    passing = sorted(excused - over.keys())
-    assert not passing, f"`python -m tests.prose --shrink` removes these: {passing}"
+    assert not over, [f"{name}: {found.figures}" for name, found in sorted(over.items())]
 
 
 def test_messages_on_the_page_of_troubles_are_texts_of_the_code() -> None:
-    """Users search the page for the words that they see."""
     quoted = quoted_messages.messages()
     assert len(quoted) >= 100
     assert [each for each in quoted if not quoted_messages.is_in_the_code(each)] == []
@@ -256,7 +249,6 @@ def test_messages_on_the_page_of_troubles_are_texts_of_the_code() -> None:
 
 
 def test_no_notes_to_oneself() -> None:
-    """What is left to do is an issue, or it is done."""
     notes = [
         f"{at(path)}:{number}"
         for path in texts()
@@ -267,7 +259,7 @@ def test_no_notes_to_oneself() -> None:
 
 
 def test_nothing_names_a_folder_of_this_machine() -> None:
-    """Neither where this checkout is nor anybody's home."""
+    """Neither where this checkout is nor a home folder."""
     named = [
         at(path)
         for path in texts()
@@ -291,7 +283,7 @@ def python_files() -> frozenset[str]:
 
 
 def wrong_references(text: str) -> list[str]:
-    """Files that a docstring or comment names and that do not exist, and references by position."""
+    """Files that a docstring or comment names and and do not exist, and references by position."""
     files = set(NAMED_FILE.findall(text)) - python_files()
     absent = [each for each in sorted(files) if each.rpartition("/")[2] not in FILES_OF_USERS]
     return absent + LIKE_THE_ABOVE.findall(text)
@@ -332,8 +324,7 @@ def defined_names(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def replaced_words(name: str) -> set[str]:
-    """The words of a name in snake_case or CamelCase, and pairs of them, that are not names
-    here."""
+    """The words of a name in snake_case or CamelCase, and pairs of them, not used as names here."""
     words = [word.lower() for word in WORD.findall(name)]
     pairs = {f"{first} {second}" for first, second in pairwise(words)}
     return ({*words} | pairs) & REPLACED.keys()
@@ -362,8 +353,8 @@ def test_names_are_the_terms_of_the_field(package: str) -> None:
 
 
 def vague_names(function: Function) -> Iterator[tuple[str, int]]:
-    """Variables of a function whose names say nothing of what they hold, and their lines. In a
-    comprehension or a lambda of one line what it is stands beside it."""
+    """Variables of a function with names of no meaning, and their lines. In a comprehension or a
+    lambda of one line the meaning is beside the name."""
     short = {
         id(inside)
         for node in ast.walk(function)
@@ -384,7 +375,7 @@ def vague_names(function: Function) -> Iterator[tuple[str, int]]:
 
 
 def vague_in(path: Path) -> list[str]:
-    """Those of a module's long functions."""
+    """Vague names of a module's long functions."""
     return [
         f"{at(path)}:{line} {name} in {node.name}"
         for node in nodes(path)
@@ -409,7 +400,7 @@ def test_variables_are_called_after_what_they_hold(package: str) -> None:
 
 
 def test_a_class_is_found_by_its_name() -> None:
-    """A search for it does not find that of another module, except where two APIs have it."""
+    """A search finds a single class, except for names in two APIs."""
     homes: dict[str, list[str]] = {}
     for path in modules(*PACKAGES):
         for node in parsed(path).body:
@@ -440,7 +431,7 @@ def test_records_are_copied_by_the_function_for_both_kinds() -> None:
 
 
 def sleeps(path: Path) -> bool:
-    """Whether it calls time.sleep, or a sleep of that module's."""
+    """Whether a function calls time.sleep, or an imported `sleep`."""
     return any(
         isinstance(node, ast.Call) and ast.unparse(node.func) in ("time.sleep", "sleep")
         for node in nodes(path)
@@ -448,7 +439,8 @@ def sleeps(path: Path) -> bool:
 
 
 def test_no_test_sleeps() -> None:
-    """It waits for a condition: a fixed time is too short on one machine and too long on others."""
+    """A test waits for a condition: a fixed time is too short on one machine and too long on the
+    next."""
     sleeping = {at(path) for path in modules("tests") if sleeps(path)}
     assert sleeping - SLEEPING_TESTS.keys() == set()
     assert SLEEPING_TESTS.keys() - sleeping == set(), "take these out of SLEEPING_TESTS"

@@ -1,7 +1,7 @@
-"""Topologies on Aurora, submitted, restarted and killed as a user does it, on the stand-in cluster.
+"""Topologies on Aurora, submitted, restarted and killed as a user does, on the stand-in cluster.
 
-What runs is the rendered job: the archives are fetched and unpacked, the instances' command lines
-are processes, and one that dies comes back as a service's instance does.
+The rendered job runs: the archives are fetched and unpacked, the instances' command lines are
+processes, and a dead instance is restarted like a service's.
 """
 
 import json
@@ -44,7 +44,7 @@ def runtime_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def aurora(tmp_path: Path, runtime_cache: Path) -> Iterator[AuroraPlace]:
-    """A place with a cluster; what is left of its topologies is killed at the end."""
+    """A place with a cluster; remaining topologies are killed at the end."""
     made = AuroraPlace(tmp_path, runtime_cache)
     yield made
     made.close()
@@ -97,7 +97,7 @@ def test_an_emptied_state_store_and_a_container_killed_in_the_middle_lose_nothin
     aurora: AuroraPlace,
 ) -> None:
     """The store is there again at once; then a container's and the topology master's instance get
-    kill -9, and both come back by what it says."""
+    kill -9, and both restart from the store."""
     name = aurora.name
     options, _ = settings(aurora.path, LINES, ALL_DUE, sleep_secs=SLEEP_SECS)
     aurora.heronpy(
@@ -125,8 +125,8 @@ def test_an_emptied_state_store_and_a_container_killed_in_the_middle_lose_nothin
 def test_an_update_whose_command_is_killed_before_it_adds_a_container_goes_on_with_the_next_one(
     aurora: AuroraPlace, running_zookeeper: EmbeddedZooKeeper
 ) -> None:
-    """The topology master has the plan, and nothing starts the container; the node of the command
-    that was killed stands until its session ends."""
+    """The topology master has the plan, and the container is not started; the node of the killed
+    command lives until its session ends."""
     name = aurora.name
     aurora.cluster("west", state=f"zk://{running_zookeeper.address}/{name}")
     options, _ = settings(aurora.path, SLOW_LINES, SLOW_LINES_PER_SEC)
@@ -148,7 +148,7 @@ def test_an_update_whose_command_is_killed_before_it_adds_a_container_goes_on_wi
 
 
 def empty_the_state_store(aurora: AuroraPlace) -> None:
-    """Somebody removes all of it, and what was there is written again."""
+    """All of the store is removed, and written again."""
     names = (topology_path, keys_path, scheduler_path, packing_path, physical_path)
     paths = [*(each(aurora.name) for each in names), execution_path(aurora.name)]
     before = {path: aurora.node(path) for path in paths}
@@ -159,7 +159,7 @@ def empty_the_state_store(aurora: AuroraPlace) -> None:
 
 def comes_too_early(aurora: AuroraPlace) -> None:
     """An instance whose container the plan does not have yet, as while a topology is scaled: Aurora
-    starts a service's instance again however often it ends, so it is there when its time comes."""
+    starts a service's instance again however often it ends, so the instance exists in time."""
     client = aurora.client(aurora.name)
     assert client.add(1) == [3]
     for _ in range(2):
@@ -170,7 +170,7 @@ def comes_too_early(aurora: AuroraPlace) -> None:
 
 
 def test_at_least_once_example(aurora: AuroraPlace) -> None:
-    """It ends by itself: its instances stay idle until the job is killed."""
+    """The topology ends by itself: its instances stay idle until the job is killed."""
     name = aurora.name
     file = EXAMPLES / "at_least_once.py"
     aurora.heronpy("submit", file, "-N", name, "--cluster", "west").succeeded()
@@ -214,7 +214,7 @@ def test_scaling_and_what_the_client_says(aurora: AuroraPlace) -> None:
     client.kill_all()  # there is nothing left to kill, and that is what was wanted
     aurora.nothing_is_left(GONE_SECS)
 
-    # One that the state store has lost is ended by what Aurora knows.
+    # A topology lost by the state store is ended by Aurora's knowledge.
     client.create({"CLUSTER": "west"}, str(file), DEADLINE_SECS)
     killed = aurora.heronpy("kill", "sleeping", "--cluster", "west").succeeded()
     lost = f"the state store has lost sleeping, and west runs Aurora's job {JOB}/sleeping"

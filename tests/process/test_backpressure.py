@@ -1,4 +1,4 @@
-"""Back-pressure with real processes: who is paused, in which order, and what it keeps bounded."""
+"""Back-pressure with real processes: paused instances, their order, and bounded memory."""
 
 import json
 import threading
@@ -19,7 +19,7 @@ HIGH_BYTES = 256 * 1024
 TUPLES = 2500
 FLOOD_TUPLES = 2000
 CHAIN = ("c", "b", "a", "spout")
-"""In the order in which they are to pause."""
+"""In the expected order of pauses."""
 AT_MOST, AT_LEAST = "ATMOST_ONCE", "ATLEAST_ONCE"
 POLL_SECS = 0.02
 LASTING_SECS = 1.0
@@ -30,19 +30,18 @@ FLOOD_SECS = 11.0
 SETTLED_SECS = 6.0
 BOUND_MIB = 40
 """For each process (PSS). At rest it has up to 12 MiB. A stream manager holds a queue of 4 MiB (the
-high-water mark), hands over a window of 1 MiB plus one batch, and between it and the spout 2 x 16
-messages (the sockets' limits) of 256 KiB wait: 8 MiB. As much again, because the allocator gives
-back late what a burst took, makes 38 MiB in all (measured: 14). An instance holds its window, one
-unpacked batch (256 KiB, ten times that as objects) and what it has buffered (1 MiB at most)."""
+high-water mark), hands over a window of 1 MiB plus one batch, and towards the spout 2 x 16 messages
+(the sockets' limits) of 256 KiB wait: 8 MiB. Twice, because the allocator returns memory of a burst
+late, makes 38 MiB in all (measured: 14). An instance holds its window, one unpacked batch (256 KiB,
+ten times that as objects) and its buffers (1 MiB at most)."""
 GROWTH_MIB = 2
-"""After it has settled, where nothing may pile up; a leak of 1 % of a spout that emits as fast as
-it can is more than that in a second."""
+"""After the start, without growth; a leak of 1 % of a spout at full speed exceeds the limit in a
+second."""
 
 _never = threading.Event()
 
 
 def start(place: Place, topology: str, containers: int = 1, **config: object) -> Running:
-    """One of the topologies of pressure.py; `_` stands for `.` in the keys."""
     options = []
     for key, value in config.items():
         options += ["-o", f"topology.{key.replace('_', '.')}={value}"]
@@ -58,7 +57,7 @@ def tell(place: Place, word: str) -> None:
 
 
 def go(place: Place, running: Running, master: Master) -> None:
-    """Let the spouts begin when everybody is there."""
+    """Let the spouts begin with all instances up."""
 
     def all_up() -> bool:
         stats = master.stats()
@@ -77,14 +76,14 @@ def answered(running: Running, master: Master) -> TopologyStats:
 
 
 def ever_paused(stats: TopologyStats | None) -> set[str]:
-    """Names of the instances that are or were paused, for more than a moment: until an instance has
-    shown how fast it is, those that feed it may have to wait for its first report."""
+    """Names of the instances that are or were paused, for more than a moment: before the first
+    report of an instance's rate, its senders may have to wait."""
     found = stats.paused.values() if stats else ()
     return {each.instance for each in found if each.paused_secs >= LASTING_SECS}
 
 
 def paused_now(stats: TopologyStats | None) -> set[str]:
-    """Names of the instances that are paused."""
+    """Names of the paused instances."""
     found = stats.paused.values() if stats else ()
     return {each.instance for each in found if each.causes}
 
@@ -100,7 +99,7 @@ def test_who_pauses_for_a_slow_bolt(
     place: Place, mode: str, expected: set[str], containers: int
 ) -> None:
     """A database behind one branch is a hundred times slower than its input. By default the other
-    branch never notices; in Heron's mode its spout has to wait as well."""
+    branch never notices; in Heron's mode its spout waits as well."""
     running = start(place, "Branches", containers, backpressure_mode=mode)
     with Master(place.store_url, place.name) as master:
         go(place, running, master)
@@ -132,7 +131,7 @@ def test_pauses_come_stage_by_stage_and_end(
     place: Place, reliability: str, containers: int
 ) -> None:
     """The last of four bolts hangs in a slow service for a while: one stage after the other waits,
-    the spout last; when the service answers again, all of them go on and nothing is missing."""
+    the spout last; when the service answers again, all go on without a loss."""
     running = start(place, "Chain", containers, reliability_mode=reliability)
     seen = []
     with Master(place.store_url, place.name) as master:
@@ -165,7 +164,7 @@ def test_pauses_come_stage_by_stage_and_end(
 def test_a_process_that_comes_during_back_pressure_is_paused_at_once(
     place: Place, component: str
 ) -> None:
-    """The kernel kills a paused process: its successor adds not one tuple to the queues."""
+    """The kernel kills a paused process: its successor does not add a tuple to the queues."""
     running = start(place, "Chain")
     with Master(place.store_url, place.name) as master:
         go(place, running, master)
@@ -194,8 +193,8 @@ def test_a_process_that_comes_during_back_pressure_is_paused_at_once(
 
 @pytest.mark.parametrize("containers", [2])
 def test_mode_drop_pauses_nobody_and_fails_at_once(place: Place, containers: int) -> None:
-    """Fresh prices matter more than all prices: what finds the queue full is dropped, counted, and
-    its spout is told at once, not after the message timeout of ten minutes."""
+    """Fresh prices matter more than all prices: a tuple at a full queue is dropped, counted, and
+    failed at its spout at once, not after the message timeout of ten minutes."""
     running = start(place, "Dropping", containers)
     with Master(place.store_url, place.name) as master:
 
@@ -203,7 +202,7 @@ def test_mode_drop_pauses_nobody_and_fails_at_once(place: Place, containers: int
             stats = master.stats()
             return sum(each.dropped for each in stats.stream_managers.values()) if stats else 0
 
-        # What a batch over the mark brings beyond it is a batch of 256 KiB and another one.
+        # The excess over the mark is two batches of 256 KiB.
         most_kept = (WINDOW_BYTES + HIGH_BYTES + 3 * 256 * 1024) // 4000
         running.until(lambda: dropped() >= FLOOD_TUPLES - most_kept, "tuples are dropped")
         running.until(lambda: master.component("burst").get("failed") == dropped(), "they fail")
@@ -229,7 +228,8 @@ def memory_and_files(running: Running) -> dict[str, tuple[float, int]]:
 
 
 def test_memory_and_files_stay_bounded(place: Place) -> None:
-    """A spout runs wild (100 bytes a tuple, no ids) into a bolt that sleeps: nothing piles up."""
+    """A spout runs wild (100 bytes a tuple, no ids) into a bolt that sleeps: queues stay
+    bounded."""
     running = start(place, "Flood")
     with Master(place.store_url, place.name) as master:
         running.until(lambda: "hundred_bytes[0]" in paused_now(master.stats()), "the spout waits")
@@ -253,7 +253,7 @@ def test_memory_and_files_stay_bounded(place: Place) -> None:
 @pytest.mark.parametrize("reliability", [AT_LEAST])
 def test_a_cycle_neither_deadlocks_nor_swells(place: Place, reliability: str) -> None:
     """Bolts that send tuples round (retries, iterations) and hang at the far end for a while: the
-    spout waits before the cycle, which goes on turning, and every tuple makes all its rounds."""
+    spout waits before the cycle, the cycle goes on, and every tuple makes all rounds."""
     running = start(place, "Cycle", 2, reliability_mode=reliability)
     with Master(place.store_url, place.name) as master:
         go(place, running, master)
@@ -274,7 +274,7 @@ def test_a_cycle_neither_deadlocks_nor_swells(place: Place, reliability: str) ->
 
 
 def test_stats_tell_who_waits_for_whom(place: Place) -> None:
-    """Somebody wonders why the spout is slow: one line each says who, because of whom, how long."""
+    """For a slow spout: a line for each pause with instance, cause and duration."""
     running = start(place, "Chain")
     with Master(place.store_url, place.name) as master:
         go(place, running, master)

@@ -1,4 +1,4 @@
-"""What a user gets wrong is answered in one line and an exit code, never with a traceback."""
+"""Mistakes of users are answered by one line and an exit code, without a traceback."""
 
 import re
 import subprocess
@@ -63,7 +63,7 @@ FILES = {
 
 
 def one_line(finished: Finished, code: int) -> str:
-    """The one line on stderr of a command that failed before anything was started."""
+    """The one line on stderr of a command failed before any start."""
     assert finished.code == code, finished.err
     assert finished.out == ""
     (line,) = finished.err.splitlines()
@@ -73,7 +73,6 @@ def one_line(finished: Finished, code: int) -> str:
 
 @pytest.fixture
 def files(place: Place) -> Path:
-    """A directory of files that are no topologies."""
     folder = place.path / "files"
     folder.mkdir()
     for name, text in FILES.items():
@@ -126,7 +125,7 @@ def test_a_file_that_is_no_topology(place: Place, files: Path, name: str, expect
     ],
 )
 def test_wrong_options(place: Place, arguments: tuple[object, ...], expected: str) -> None:
-    """A word on the command line is wrong: it is named, with what would be right."""
+    """A word on the command line is wrong: the error names the word, with the right ones."""
     assert re.search(expected, one_line(place.heronpy("run", *arguments), 2))
 
 
@@ -143,7 +142,7 @@ def test_ulimit_n_24_is_told_before_anything_starts(place: Place) -> None:
 
 
 def test_a_zookeeper_that_is_not_there(place: Place) -> None:
-    """--zookeeper names a port where nobody listens: the command gives up after five seconds."""
+    """--zookeeper names a port without a listener: the command gives up after five seconds."""
     line = one_line(place.heronpy("run", SOUND, "--zookeeper", "127.0.0.1:1"), 1)
     assert "no ZooKeeper answers at 127.0.0.1:1" in line
     place.nothing_is_left()
@@ -156,8 +155,8 @@ def test_a_home_that_is_a_file(place: Place) -> None:
 
 
 def test_a_class_that_cannot_be_imported_or_does_not_start(place: Place) -> None:
-    """Deleted after the topology was defined, it is missed when the file is loaded; what only an
-    instance finds out makes the topology fail after the restart limit."""
+    """Deleted after the topology was defined, the class is missed at the load of the file; errors
+    found only by an instance make the topology fail after the restart limit."""
     file = place.path / "gone.py"
     file.write_text(f"{NOT_THERE}\ndel Gone\n")
     line = one_line(place.heronpy("run", file), 2)
@@ -199,7 +198,8 @@ def test_a_name_that_is_in_use(place: Place) -> None:
     ],
 )
 def test_a_value_that_cannot_be_emitted(place: Place, topology: str, expected: str) -> None:
-    """One emit of twenty is wrong: it raises in the component and is told; the others go on."""
+    """One emit of twenty is wrong: an exception in the component and a report; the remaining emits
+    go on."""
     finished = place.heronpy("run", FAILING, "-n", topology)
     finished.incomplete("numbers: 1 error outside of a tuple")
     (told,) = (line for line in finished.err.splitlines() if line.startswith("numbers: "))

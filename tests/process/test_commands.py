@@ -1,4 +1,4 @@
-"""submit, list, stats, tail, activate, deactivate, kill: a topology that nobody watches."""
+"""submit, list, stats, tail, activate, deactivate, kill: a topology in the background."""
 
 import json
 import shutil
@@ -47,7 +47,6 @@ def submitted(place: Place, *options: object) -> None:
 
 
 def stats_of(place: Place) -> dict[str, Any]:
-    """What `heronpy stats --json` says."""
     found: dict[str, Any] = json.loads(place.heronpy("stats", place.name, "--json").succeeded().out)
     return found
 
@@ -64,7 +63,7 @@ def numbers(place: Place) -> dict[str, int]:
 
 
 def test_what_is_submitted_survives_its_shell(place: Place) -> None:
-    """Submitted in a shell over ssh that is closed at once: it runs on, until it is killed."""
+    """Submitted in a shell over ssh that is closed at once: the topology runs on, until a kill."""
     command = [sys.executable, "-m", "heron_cli", "submit", *map(str, FOREVER)]
     shell = subprocess.Popen(
         ["sh", "-c", '"$@"; echo done; read never', "sh", *command, "-N", place.name],
@@ -115,7 +114,7 @@ def test_a_submitted_topology_is_listed_shown_paused_and_killed(place: Place) ->
 
 
 def test_a_topology_may_be_submitted_paused(place: Place) -> None:
-    """--deactivated: everything is up, and nothing is emitted before `activate`."""
+    """--deactivated: everything is up, without an emit before `activate`."""
     submitted(place, "--deactivated")
     assert stats_of(place)["state"] == "PAUSED"
     assert emitted(place) == 0
@@ -162,7 +161,7 @@ def test_submit_tells_of_a_topology_that_cannot_start(place: Place) -> None:
 
 
 def test_a_submitted_name_is_taken(place: Place) -> None:
-    """The same topology is submitted twice: the second one is refused and harms nothing."""
+    """The same topology is submitted twice: the second submit is refused without harm."""
     submitted(place)
     for command in ("submit", "run"):
         finished = place.heronpy(command, *FOREVER, "-N", place.name)
@@ -176,7 +175,7 @@ def test_a_submitted_name_is_taken(place: Place) -> None:
 
 def test_what_a_killed_scheduler_leaves_is_removed_by_kill(place: Place) -> None:
     """kill -9 of the scheduler and its guardian: its processes end by themselves, list calls the
-    topology LOST, and kill removes its nodes and sockets, so that the name is free again."""
+    topology LOST, and kill removes its nodes and sockets, to free the name."""
     submitted(place)
     roles = tuple(f"heron: {role} ({place.name})" for role in ("guardian", "scheduler"))
     both = [x for x in place.processes() if " ".join(x.cmdline()).startswith(roles)]
@@ -192,8 +191,8 @@ def test_what_a_killed_scheduler_leaves_is_removed_by_kill(place: Place) -> None
 
 
 def test_a_state_that_somebody_removed_is_there_again(place: Place) -> None:
-    """rm -rf of the state's folder leaves no processes that no command can find or end: they write
-    their nodes again. A stream manager that dies meanwhile finds the master as before."""
+    """rm -rf of the state's folder does not leave processes beyond the reach of commands: all write
+    their nodes again. A stream manager restarted meanwhile finds the master as before."""
     submitted(place)
     shutil.rmtree(place.home / "state")
     with place.store() as store:
@@ -212,7 +211,7 @@ def test_a_state_that_somebody_removed_is_there_again(place: Place) -> None:
 
 
 def test_tail_follows_until_ctrl_c(place: Place) -> None:
-    """tail -f shows the last lines and then new ones; Ctrl-C ends it without a word."""
+    """tail -f shows the last lines and then new ones; Ctrl-C ends the command silently."""
     submitted(place)
     tail = place.start("tail", place.name, "-f", "-l", 3)
     tail.until(lambda: "topology-master | " in tail.out, "the last lines")
@@ -226,7 +225,7 @@ def test_tail_follows_until_ctrl_c(place: Place) -> None:
 
 @pytest.mark.parametrize("command", ["stats", "kill", "activate", "deactivate", "tail"])
 def test_a_topology_that_does_not_run(place: Place, command: str) -> None:
-    """A typing error in the name is told in one line, with what runs."""
+    """A typing error in the name is one line, with the running topologies."""
     finished = place.heronpy(command, "nobody")
     assert finished.code == 1
     (line,) = finished.err.splitlines()
@@ -235,7 +234,7 @@ def test_a_topology_that_does_not_run(place: Place, command: str) -> None:
 
 
 def test_a_component_that_is_not_there(place: Place) -> None:
-    """A typing error in a component's name is told with the names that there are."""
+    """A typing error in a component's name is reported with the existing names."""
     submitted(place)
     for command, expected in (("stats", "numbers, add"), ("tail", "numbers")):
         finished = place.heronpy(command, place.name, "-c", "nmbers")
@@ -249,7 +248,7 @@ def test_a_component_that_is_not_there(place: Place) -> None:
 def test_commands_find_a_topology_through_zookeeper(
     place: Place, running_zookeeper: EmbeddedZooKeeper
 ) -> None:
-    """Submitted with its state in ZooKeeper: each command finds it there, and only there."""
+    """Submitted with its state in ZooKeeper: each command finds the topology only there."""
     at = f"{running_zookeeper.address}/{place.name}"
     submitted(place, "--zookeeper", at)
     place.environment["HERONPY_ZOOKEEPER"] = at
@@ -264,7 +263,7 @@ def test_commands_find_a_topology_through_zookeeper(
 
 
 def test_what_failed_is_listed_and_its_logs_survive_the_next_run(place: Place) -> None:
-    """It is submitted again before a person has looked why it failed."""
+    """The name is submitted again before a look at the failure."""
     file = place.path / "failing.py"
     file.write_text(FAILING, "utf-8")
     words = (file, "-N", place.name, "-o", "topology.restart.limit=0")

@@ -1,7 +1,8 @@
-"""Whoever comes to the tcp ports of a running topology: strangers, wrong keys, peers gone mad.
+"""Foreign connections to the tcp ports of a running topology: foreign clients, wrong keys, broken
+peers.
 
-They are refused or dropped, counted in `heronpy stats --json`, told of in the log once a minute at
-most, and the topology goes on.
+All are refused or dropped, counted in `heronpy stats --json`, reported in the log at most once a
+minute, and the topology goes on.
 """
 
 import json
@@ -51,7 +52,6 @@ class Topology:
     master_address: str
 
     def stats(self) -> dict[str, Any]:
-        """What `heronpy stats --json` says."""
         out = self.place.heronpy("stats", NAME, "--json").succeeded().out
         found: dict[str, Any] = json.loads(out)
         return found
@@ -86,7 +86,7 @@ class Topology:
 
 @pytest.fixture
 def topology(place: Place) -> Iterator[Topology]:
-    """One that has processed tuples; it is still at work and leaves nothing behind in the end."""
+    """A topology with processed tuples, still at work; ends without leftovers."""
     limit = ("-o", f"topology.message.bytes.max={SMALL_BYTES_MAX}")
     running = place.start("run", *FOREVER, *limit)
     with Master(place.store_url, NAME) as master:
@@ -125,7 +125,7 @@ def sockets() -> "Iterator[zmq.Context[zmq.Socket[bytes]]]":
 
 @contextmanager
 def dealer(address: str, keys: Keys) -> "Iterator[zmq.Socket[bytes]]":
-    """A connection with the topology's key, as its peers have it."""
+    """A connection with the topology's key, like a peer."""
     with sockets() as context:
         made = connect_dealer(context, address, 0, keys)
         try:
@@ -146,7 +146,7 @@ def _knock_raw(address: str, data: bytes) -> None:
 
 
 def _knock(address: str, keys: Keys | None = None, server: str = "") -> None:
-    """Connect with a wrong key, or with none, until the other side ends it."""
+    """Connect with a wrong key, or without a key, until the other side disconnects."""
     with sockets() as context, context.socket(zmq.DEALER) as made:
         made.setsockopt(zmq.LINGER, 0)
         made.setsockopt(zmq.RECONNECT_IVL, -1)
@@ -164,8 +164,8 @@ def _knock(address: str, keys: Keys | None = None, server: str = "") -> None:
 
 
 def test_strangers_are_refused_counted_and_told_of_once(topology: Topology) -> None:
-    """A port scanner, a browser, a client without a key, one with the key of another topology, and
-    one that knows the public key but has not the secret one."""
+    """A port scanner, a browser, a client without a key, a client with another topology's key, and
+    a client with the public key but without the secret key."""
     stranger = Keys.new()
     for address in [topology.manager_address, topology.master_address] * TRIES:
         _knock_raw(address, b"GET / HTTP/1.1\r\nHost: heron\r\n\r\n")
@@ -173,7 +173,7 @@ def test_strangers_are_refused_counted_and_told_of_once(topology: Topology) -> N
         _knock(address)
         _knock(address, stranger, stranger.public)
         _knock(address, stranger, topology.keys.public)
-    # Who does not speak zmq at all is cut off before it could be refused.
+    # A client without the zmq protocol is cut off before a refusal.
     with_zmq, all_of_them = 3 * TRIES, 5 * TRIES
     until(lambda: topology.counted("refused") >= with_zmq, "the stream manager counts them")
     until(lambda: topology.counted("disconnected") >= all_of_them, "it counts who was cut off")
@@ -207,7 +207,7 @@ def test_garbage_of_a_peer_is_dropped_counted_and_told_of_once(topology: Topolog
 
 
 def test_garbage_to_the_master_is_dropped_counted_and_told_of_once(topology: Topology) -> None:
-    """The same to the master; a word that only instances say is nonsense there as well."""
+    """Garbage to the master; messages of instances are garbage there as well."""
     with dealer(topology.master_address, topology.keys) as client:
         for data in [
             b"garbage",
@@ -221,7 +221,7 @@ def test_garbage_to_the_master_is_dropped_counted_and_told_of_once(topology: Top
 
 
 def test_an_oversized_frame_cuts_its_connection_and_nothing_else(topology: Topology) -> None:
-    """Somebody sends gigabytes in one frame: it is not even taken into memory."""
+    """Gigabytes in a frame are not even read into memory."""
     before, processes = topology.counted("disconnected"), topology.process_ids()
     with (
         dealer(topology.manager_address, topology.keys) as peer,
@@ -255,7 +255,7 @@ def _refused(topology: Topology, container: int) -> str:
 
 def test_an_intruders_stream_manager_is_refused_and_told_who_serves(topology: Topology) -> None:
     """A second container 1, started by mistake on another machine, and one of an older packing:
-    each is told why, and the one that serves goes on."""
+    each gets the reason, and the registered one goes on."""
     taken = f"container {CONTAINER} is served by pid "
     reason = _refused(topology, CONTAINER)
     assert reason.startswith(taken)

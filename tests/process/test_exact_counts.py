@@ -14,7 +14,7 @@ TOPOLOGY = TOPOLOGIES / "exact.py"
 KEYS = 97
 LINES = 20_000
 TEXT = "".join(f"line {number}\n" for number in range(LINES))
-"""At a hundred a second they outlast all that is killed."""
+"""At a hundred a second the numbers outlast all kills."""
 MIGRATION = """
     state_version = 1
     seen = value_state(default=0)
@@ -32,7 +32,7 @@ CONTAINERS = ("heron: container 0 (Exact)", "heron: container 1 (Exact)")
 
 
 def kill(running: Running, *victims: str) -> dict[str, int]:
-    """Kill -9; title -> pid of all who were not killed, nor are children of theirs."""
+    """Kill -9; title -> pid of all processes except the killed ones and their children."""
     before = processes(running)
     dying = {before[victim].pid for victim in victims}
     dying |= {child.pid for victim in victims for child in before[victim].children()}
@@ -56,7 +56,7 @@ class Watched:
         return self._running.until(self._checkpoints, "the master answers").latest
 
     def epoch(self) -> int:
-        """Of the plan by which it runs."""
+        """Epoch of the active plan."""
         return self._running.until(self._master.stats, "the master answers").epoch
 
     def goes_on_after(self, number: int, what: str) -> None:
@@ -69,7 +69,7 @@ class Watched:
         self._running.until(has_gone_on, what)
 
     def restores_and_continues(self, epoch: int) -> None:
-        """It has a newer epoch, and completes a checkpoint that began in it."""
+        """The epoch is newer, and a checkpoint of the epoch completes."""
 
         def latest() -> int | None:
             stats = self._master.stats()
@@ -82,10 +82,10 @@ class Watched:
 
 def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
     """The machine room of a bank: instances, stream manager, master; then heronpy is upgraded, and
-    after that all containers are killed; then more and fewer instances that count, while one dies
-    beside them, and new code that keeps its counts elsewhere. And in the end an upgrade, by a
-    savepoint, to a topology with one more instance that counts, and one more that has windows. What
-    is read from a file and written into others is the same to the last byte."""
+    after that all containers are killed; then more and fewer counting instances, while a further
+    one dies, and new code with its counts in a renamed state. Finally an upgrade, by a savepoint,
+    to a topology with a further counting instance, and a further one with windows. Lines of a file
+    are copied into files without a changed byte."""
     (place.path / "lines.txt").write_text(TEXT)
     folders = ("-o", f"exact.folder={place.path}", "-o", f"file.folder={place.path / 'out'}")
     arguments = (TOPOLOGY, "--containers", 2, *folders)
@@ -148,8 +148,8 @@ def upgrade_engine(place: Place, running: Running) -> None:
 
 
 def scale(place: Place, running: Running) -> None:
-    """One instance more that counts, then one less, while another one dies: nobody else ends. Where
-    no key divides the state, all is as it was."""
+    """A counting instance more, then a counting instance less, while another instance dies: all
+    further processes stay. State without keys stays unchanged."""
 
     def update(component: str) -> Running:
         return place.start("update", "Exact", "--component-parallelism", component)
@@ -178,8 +178,9 @@ def scale(place: Place, running: Running) -> None:
 
 
 def change_code(place: Place, running: Running) -> Path:
-    """What counts is called otherwise from now on: it takes over what was counted. Nobody else
-    ends, whatever dies meanwhile; and code that cannot begin changes nothing. The new file."""
+    """The counting component is renamed and takes over the counts. All further processes stay,
+    beside those killed meanwhile; code with a failing start is without effect. Returns the new
+    file."""
     old = TOPOLOGY.read_text().replace("self.count.", "self.seen.")
     new, broken = place.path / "exact_2.py", place.path / "exact_3.py"
     new.write_text(old.replace("    count = value_state(default=0)\n", MIGRATION))
@@ -207,7 +208,7 @@ def change_code(place: Place, running: Running) -> Path:
 
 
 def upgrade(place: Place, running: Running, arguments: Sequence[object]) -> None:
-    """To one more instance that counts, by a savepoint; it runs to the end."""
+    """To a further counting instance, by a savepoint; runs to the end."""
     savepoint = place.path / "before the upgrade"
     killed = place.heronpy("kill", "Exact", "--savepoint", savepoint).succeeded()
     assert f"from the savepoint with --from-savepoint {savepoint}" in killed.out
@@ -218,7 +219,7 @@ def upgrade(place: Place, running: Running, arguments: Sequence[object]) -> None
 
 
 def counted(folder: Path) -> Counter[int]:
-    """What all tasks of the counting bolt have counted."""
+    """Counts of all tasks of the counting bolt."""
     total: Counter[int] = Counter()
     for each in folder.glob("counted-*"):
         total.update({int(key): number for key, number in json.loads(each.read_text()).items()})

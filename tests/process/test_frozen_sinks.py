@@ -20,7 +20,7 @@ OLD_BORN_MS, NEW_BORN_MS, NEWER_BORN_MS = 1_764_000_000_000, 1_764_000_060_000, 
 
 
 class Process:
-    """A process that writes, as writing_process.py does."""
+    """A writing process: writing_process.py."""
 
     def __init__(self, kind: str, given: dict[str, Any]) -> None:
         self._process = subprocess.Popen(
@@ -31,18 +31,16 @@ class Process:
         )
 
     def begun(self) -> None:
-        """Wait until it takes commands."""
         self._answer()
 
     def __call__(self, *command: Any) -> dict[str, Any]:
-        """Have it do something."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
         return self._answer()
 
     def well(self, *command: Any) -> Any:
-        """The same, and it is done; the state."""
+        """Send a command and wait for its end; returns the state."""
         found = self(*command)
         assert (found["error"], found["left"]) == ("", "")
         return found["state"]
@@ -70,7 +68,7 @@ Start = Callable[..., Process]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts processes, of which none is left."""
+    """Starts processes, ended with the test."""
     started: list[Process] = []
 
     def begin(kind: str, folder: Path, born_ms: int, state: Any = None, **more: Any) -> Process:
@@ -113,7 +111,7 @@ def catalog_in(folder: Path) -> dict[str, str]:
 
 
 def ids_in(kind: str, folder: Path) -> list[int]:
-    """What a reader of the target finds, in order."""
+    """Ids of a reader of the target, in order."""
     if kind == "database":
         with sqlite3.connect(folder / "rows.db") as database:
             found = database.execute("SELECT id FROM rows").fetchall()
@@ -159,7 +157,7 @@ def test_a_frozen_sink_is_replaced_and_wakes_up(kind: str, start: Start, tmp_pat
     old.wake()
     old("write", 6)
     assert old("prepare", "2")["state"] is not None
-    # It was never told that this is complete; if it were, all would be as if it had been.
+    # The sink was not told of the completion; with the message the state would be equal.
     old("close")
     new.well("complete", "2")
     new.well("prepare", "3")
@@ -233,7 +231,7 @@ def test_two_topologies_with_one_folder_are_kept_apart(
 def test_parquet_ids_are_written_once_though_the_frozen_process_has_some_in_memory(
     start: Start, tmp_path: Path
 ) -> None:
-    """ATLEAST_ONCE: its files neither replace those of its replacement nor are beside them."""
+    """ATLEAST_ONCE: its files neither replace the successor's files nor lie beside them."""
     config = {**REPLAYED, "parquet.id.field": "id", "parquet.rows.per.file": 100}
     old = start("parquet", tmp_path, OLD_BORN_MS, config=config)
     old.well("write", 1)

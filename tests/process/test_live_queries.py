@@ -43,14 +43,14 @@ def client_of(place: Place) -> StateClient:
 
 
 def counts(states: StateClient) -> dict[int, int]:
-    """Of all keys; empty while they cannot be asked for."""
+    """Of all keys; empty while queries fail."""
     with suppress(StateUnavailable, NoSuchState):
         return {each.key: each.value for each in states.query("count.count", limit=1000).entries}
     return {}
 
 
 def asked(states: StateClient, key: int) -> tuple[bool, float]:
-    """Whether there was an answer about a key, and how long that took."""
+    """Whether a key was answered, and the duration."""
     began = time.monotonic()
     try:
         states.get("count.count", key, secs=SECS)
@@ -95,7 +95,7 @@ def is_at_rest(states: StateClient) -> bool:
 
 
 def by_the_command(place: Place) -> None:
-    """Keys, prefixes, all; what is not there; what is no state."""
+    """Keys, prefixes, all; missing keys; missing states."""
 
     def query(*arguments: object) -> list[dict[str, Any]]:
         out = place.heronpy("query", NAME, *arguments).succeeded().out
@@ -141,7 +141,7 @@ def by_the_stream_manager(place: Place, running: Running, states: StateClient) -
 
 
 def by_http(place: Place) -> None:
-    """The same, for whoever may read the numbers."""
+    """By HTTP, for readers of the numbers."""
     service = place.start("ui", "--port", 0)
     with httpx.Client(base_url=address(service), timeout=30.0) as client:
 
@@ -166,7 +166,7 @@ def by_http(place: Place) -> None:
 
 
 def as_of_a_checkpoint(place: Place, last: dict[int, int]) -> None:
-    """At rest the next checkpoint has what the instances have; which one it is, is said."""
+    """At rest the next checkpoint equals the instances' state; the answer names the checkpoint."""
     place.heronpy("checkpoint", NAME).succeeded()
     the_owner_alone_is_read(place)
     found = place.heronpy("query", NAME, "count.count", "--scan", "--limit", 1000, "--checkpoint")
@@ -202,7 +202,7 @@ def the_process_that_is_asked_dies(running: Running, states: StateClient) -> Non
 
 
 def test_a_bolt_of_pystorm_is_asked_for_its_states(place: Place) -> None:
-    """Those that its class declares, and what it keeps by put()."""
+    """States declared by its class, and values kept by put()."""
     running = place.start("run", TOPOLOGIES / "storm_state.py")
     running.until((place.home / "state").exists, "it is registered")
     with StateClient("storm_state", store_url_in(str(place.home))) as states:

@@ -36,8 +36,8 @@ display_stats("prod", name, "count_bolt")
 display_worker_uptime("prod")
 display_slot_usage("prod")
 """
-"""What the commands stats, worker_uptime and slot_usage call. The commands themselves compare
-versions first in a way that no setuptools of today takes, and end before they ask anything."""
+"""Calls of the commands stats, worker_uptime and slot_usage. The commands themselves first compare
+versions in a way refused by today's setuptools, and end before a request."""
 TAIL = """
 import subprocess, sys
 from streamparse.util import activate_env, get_logfiles_cmd
@@ -45,7 +45,8 @@ activate_env("prod")
 command = get_logfiles_cmd(topology_name=sys.argv[1], pattern="count_bolt") + " | xargs tail -n 5"
 print(subprocess.run(["sh", "-c", command], text=True, capture_output=True, check=True).stdout)
 """
-"""What `sparse tail -p count_bolt` runs by ssh on each host that Nimbus names, on this machine."""
+"""Command of `sparse tail -p count_bolt`, run by ssh on each host of Nimbus, here on this
+machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Sparse:
         )
 
     def environment(self) -> dict[str, str]:
-        """sparse wants to be told that it may be root, and a lein on the path."""
+        """sparse needs a permission for root, and a lein on the path."""
         path = f"{self.place.path / 'bin'}{os.pathsep}{os.environ['PATH']}"
         return {
             **self.place.environment,
@@ -90,7 +91,7 @@ class Sparse:
         )
 
     def listed(self) -> str:
-        """What `sparse list` prints, without the breaks that its table makes in words."""
+        """Output of `sparse list`, without the table's breaks in words."""
         done = self.call("list", "--timeout", "60000")
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -116,14 +117,13 @@ class Sparse:
 
 
 def port_of(service: Running) -> str:
-    """Where it says that it serves."""
     found = service.until(lambda: re.search(r"at \S+?:(\d+)", service.out), "it serves")
     return found[1]
 
 
 @pytest.fixture
 def sparse(place: Place) -> Iterator[Sparse]:
-    """A Nimbus, and a project that knows it."""
+    """A Nimbus, and a project configured for Nimbus."""
     written = place.heronpy("nimbus", "--lein", place.path / "bin").succeeded()
     assert "put" in written.out
     subprocess.run(

@@ -1,8 +1,8 @@
-"""Whoever asks for an operation is killed (-9) at some moment of it: the operation ends all the
-same or has not begun, and nothing is left over.
+"""A command is killed (-9) in the middle of an operation: the operation ends anyway or has not
+begun, without leftovers.
 
-The moments are those at which a request is seen in the state store to be what it was not before,
-and the chance of a seed picks which of them; "never asked" is the moment before there is a request.
+The moments are changes of a request in the state store, and a seed picks among them; "never asked"
+is the moment before the request.
 """
 
 import random
@@ -31,15 +31,15 @@ from tests.process.process_support import GONE_SECS, TOPOLOGIES, Master, Place, 
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever")
 SEEDS = (1, 2)
 SEEDS_OF_LONG_ONES = (2,)
-"""Commands that take seconds; others die under ZooKeeper, below."""
+"""Kills of commands with seconds of work; shorter ones die under ZooKeeper, below."""
 OPERATION_SECS = 90.0
-"""For what takes a second on an idle machine."""
+"""For operations of a second on an idle machine."""
 MOMENTS_MAX = 4
 """An operation's request is seen in about so many different states."""
 
 
 class Asker:
-    """A topology that runs, and commands on it that are killed."""
+    """A running topology, and killed commands."""
 
     def __init__(self, place: Place, url: str) -> None:
         self.place = place
@@ -49,14 +49,14 @@ class Asker:
         self.requests = TopologyRequests(self.store, self.name)
 
     def newest(self) -> tuple[int, Operation | None]:
-        """The newest request; number 0 if there is none."""
+        """The newest request; number 0 without a request."""
         requests = self.requests.all()
         number = max(requests, default=0)
         return number, requests.get(number)
 
     def ask_and_die(self, moments: int, *words: object) -> int:
-        """Start a command, let its request be seen in `moments` states that are new, and kill the
-        command. The number of its request; 0 if it had not asked yet."""
+        """Start a command, let its request pass `moments` new states, and kill the command. Returns
+        the number of the request; 0 before the request."""
         before, _ = self.newest()
         command = self.place.start(words[0], self.name, *words[1:])
         seen: list[Operation] = []
@@ -80,7 +80,7 @@ class Asker:
         return self.store.get(topology_path(self.name)) is None
 
     def is_done(self, number: int) -> None:
-        """Wait until a request is, if there was one."""
+        """Wait for the end of a request, if any."""
         if not number:
             return
 
@@ -96,7 +96,6 @@ class Asker:
         return str((self.store.get(execution_path(self.name)) or {})["state"])
 
     def physical_plan(self) -> PhysicalPlan:
-        """As the state store has it."""
         stored = self.store.get(physical_path(self.name))
         assert stored is not None
         return physical_from_json(stored)
@@ -124,7 +123,8 @@ def submitted(place: Place, *options: object, url: str = "") -> Iterator[Asker]:
 
 
 def killed_at(asker: Asker, moments: int) -> None:
-    """Ask for the end, die at that moment: it ends, or a kill that lives ends it."""
+    """Ask for the end, die at that moment: the topology ends, or a second kill ends the
+    topology."""
     number = asker.ask_and_die(moments, "kill")
     if not number and not asker.has_ended():
         asker.flows()
@@ -134,7 +134,7 @@ def killed_at(asker: Asker, moments: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_kill_whose_asker_dies(place: Place, seed: int) -> None:
-    """Nothing of the topology is left, and its outcome says who killed it."""
+    """The topology is gone, and its outcome names the killer."""
     moments = random.Random(seed).randrange(MOMENTS_MAX)
     with submitted(place) as asker:
         killed_at(asker, moments)
@@ -146,7 +146,8 @@ def test_a_kill_whose_asker_dies(place: Place, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS_OF_LONG_ONES)
 def test_a_pause_whose_asker_dies(place: Place, seed: int) -> None:
-    """Paused and let go again and again; each time it is one or the other, and it goes on."""
+    """Deactivated and activated in turn; each time the topology is in one of the two states, and
+    goes on."""
     chance = random.Random(seed)
     with submitted(place) as asker:
         for command, state in 2 * (("deactivate", "PAUSED"), ("activate", "RUNNING")):
@@ -162,7 +163,7 @@ def test_a_pause_whose_asker_dies(place: Place, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS_OF_LONG_ONES)
 def test_an_update_whose_asker_dies(place: Place, seed: int) -> None:
-    """More containers and fewer: the topology runs by the one plan or by the other."""
+    """More containers and fewer: the topology runs by the old plan or by the new one."""
     chance = random.Random(seed)
     with submitted(place, "--containers", 1) as asker:
         for containers in (2, 1):
@@ -183,7 +184,7 @@ def test_an_update_whose_asker_dies(place: Place, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS_OF_LONG_ONES)
 def test_a_restart_whose_asker_dies(place: Place, seed: int) -> None:
-    """All containers are others in the end, or none is."""
+    """Finally all containers are restarted, or none."""
     chance = random.Random(seed)
     with submitted(place, "--containers", 2) as asker:
         before = asker.store.get(master_path(asker.name))
@@ -199,7 +200,7 @@ def test_a_restart_whose_asker_dies(place: Place, seed: int) -> None:
 def test_an_update_and_a_kill_whose_askers_die_under_zookeeper(
     place: Place, running_zookeeper: EmbeddedZooKeeper
 ) -> None:
-    """The same with the state in ZooKeeper, each at the moment at which it runs."""
+    """With the state in ZooKeeper, each at the moment of its run."""
     at = f"{running_zookeeper.address}/{place.name}"
     place.environment["HERONPY_ZOOKEEPER"] = at
     with submitted(place, "--containers", 1, "--zookeeper", at, url=f"zk://{at}") as asker:
@@ -212,7 +213,7 @@ def test_an_update_and_a_kill_whose_askers_die_under_zookeeper(
 
 
 def runner_of(place: Place) -> psutil.Process | None:
-    """The process that carries out operations."""
+    """The process with the running operations."""
     for each in place.processes():
         with suppress(psutil.Error):
             if " ".join(each.cmdline()).startswith("heron: operations"):
@@ -221,7 +222,7 @@ def runner_of(place: Place) -> psutil.Process | None:
 
 
 def test_the_process_that_carries_it_out_dies_too(place: Place) -> None:
-    """Asker and runner are killed in the middle of an update: its successor goes on with it."""
+    """Asker and runner are killed in the middle of an update: a successor completes the update."""
     with submitted(place, "--containers", 1) as asker:
         number = asker.ask_and_die(2, "update", "--container-number", 2)
         runner = until(lambda: runner_of(place), "there is a runner")

@@ -1,4 +1,4 @@
-"""kill -9 of every kind of process while data flows: it comes back by itself, nothing is lost."""
+"""kill -9 of every kind of process while data flows: each restarts by itself, without a loss."""
 
 import json
 import os
@@ -72,7 +72,7 @@ def flowing(place: Place, lines: int = LINES) -> Running:
 
 
 def steady(place: Place, *more: str) -> Running:
-    """A run at a steady rate that lasts until the file `enough` is there."""
+    """A run at a steady rate until the file `enough` exists."""
     words, _ = settings(place.path, STEADY_LINES, STEADY_RATE)
     running = place.start("run", TOPOLOGY, "--containers", 2, *more, *words)
     running.until(lambda: acked(place.path) > FLOWING_LINES, "lines are acked")
@@ -91,13 +91,13 @@ def processes(running: Running) -> dict[str, psutil.Process]:
 
 
 def title_of(running: Running, beginning: str) -> str:
-    """The only title that begins so."""
+    """The only title with this beginning."""
     (found,) = (each for each in processes(running) if each.startswith(beginning))
     return found
 
 
 def kill_and_see_return(running: Running, victim: str) -> float:
-    """Kill; exactly the victim and its children are other processes then. When it was killed."""
+    """Kill; exactly the victim and its children are replaced. Returns the time of the kill."""
     before = processes(running)
     children = {each.pid for each in before[victim].children()}
     dying = {title for title, each in before.items() if title == victim or each.pid in children}
@@ -136,7 +136,7 @@ def failed_at_once(found: Survey, killed_at: float) -> tuple[Failure, ...]:
 def test_a_killed_bolt_comes_back_and_what_it_had_is_replayed_at_once(
     place: Place, component: str
 ) -> None:
-    """A native library crashes inside a bolt, one that is busy or one that is idle."""
+    """A native library crashes inside a busy bolt or an idle one."""
     running = flowing(place)
     killed_at = kill_and_see_return(running, title_of(running, f"heron: {component}[0]"))
     failures = failed_at_once(complete(place, running), killed_at)
@@ -144,8 +144,8 @@ def test_a_killed_bolt_comes_back_and_what_it_had_is_replayed_at_once(
 
 
 def test_a_killed_spout_comes_back_and_goes_on_from_its_own_records(place: Place) -> None:
-    """A spout dies with what it remembered: its successor emits what was not acked, and the acks of
-    its predecessor's tuples do no harm."""
+    """A spout dies with its memory: its successor emits the unacked lines, and late acks of the
+    predecessor's tuples are without effect."""
     running = flowing(place)
     killed_at = kill_and_see_return(running, title_of(running, "heron: lines[0]"))
     failed_at_once(complete(place, running), killed_at)
@@ -171,14 +171,14 @@ def test_a_killed_master_comes_back_and_nobody_notices(place: Place) -> None:
 def test_a_killed_executor_takes_its_container_along_and_all_of_it_comes_back(
     place: Place,
 ) -> None:
-    """A whole container is lost at once; the other one stays as it is."""
+    """A whole container is lost at once; the second one stays unchanged."""
     running = flowing(place)
     killed_at = kill_and_see_return(running, EXECUTOR.format(1))
     failed_at_once(complete(place, running), killed_at)
 
 
 def test_a_killed_executor_of_container_0_takes_only_the_master_along(place: Place) -> None:
-    """Container 0 has the master alone, so again nobody notices."""
+    """Container 0 has the master alone, so again without an effect on data."""
     running = flowing(place)
     kill_and_see_return(running, EXECUTOR.format(MASTER_CONTAINER))
     assert complete(place, running).failures == ()
@@ -200,7 +200,7 @@ def test_a_component_that_keeps_dying_ends_the_run_with_its_last_error(place: Pl
 
 @contextmanager
 def standing_by(place: Place) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """A second master and its log, once it stands by."""
+    """A second master and its log, once on standby."""
     log = place.path / "standby.log"
     script = Path(__file__).parent / "standby.py"
     command = [sys.executable, str(script), place.store_url, NAME, str(log)]
@@ -215,20 +215,20 @@ def standing_by(place: Place) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
 
 
 def holder(store: StateStore) -> int:
-    """Process id of the topology's master, 0 while there is none."""
+    """Process id of the topology's master, 0 without a master."""
     return int((store.get(master_path(NAME)) or {"pid": 0})["pid"])
 
 
 def test_a_standby_master_takes_over_and_brings_the_run_to_its_end(place: Place) -> None:
-    """The master's machine fails: a standby that was told of the holder is the master within a
-    second, nothing fails, and the old one stands by when it comes back."""
+    """The master's machine fails: a standby that knows of the holder is the master within a second,
+    without a failed line, and the old master returns as a standby."""
     running = steady(place)
     store = place.store()
     before = processes(running)
     with standing_by(place) as (standby, log):
         assert holder(store) == before[MASTER].pid
         assert str(before[MASTER].pid) in log.read_text()
-        # Stopped, its executor cannot start another one meanwhile.
+        # The stopped executor cannot restart the master meanwhile.
         executor = before[EXECUTOR.format(MASTER_CONTAINER)]
         executor.suspend()
         before[MASTER].kill()
@@ -250,7 +250,7 @@ def test_a_standby_master_takes_over_and_brings_the_run_to_its_end(place: Place)
 
 @pytest.fixture
 def own_zookeeper(tmp_path: Path) -> Iterator[EmbeddedZooKeeper]:
-    """A ZooKeeper for one test, which may kill it."""
+    """A ZooKeeper for a single test, with kills allowed."""
     with EmbeddedZooKeeper(tmp_path / "zookeeper") as server:
         yield server
 
@@ -284,7 +284,7 @@ def test_data_flows_while_zookeeper_is_away_and_the_master_is_found_after_its_re
         title: each.pid for title, each in before.items() if title != MASTER
     }
     with Master(own_zookeeper.url, NAME) as master:
-        # The new master knows the counts of an instance when it has heard from it.
+        # The new master knows the counts of an instance after the instance's report.
         running.until(lambda: "failed" in master.component("lines"), "lines are counted")
         assert master.component("lines")["failed"] == 0
     assert "Traceback" not in running.end().err

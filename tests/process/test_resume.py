@@ -1,4 +1,4 @@
-"""What ends without having ended goes on where it was: by the same command, or by itself."""
+"""An interrupted run resumes from its checkpoint: by a repeated command, or by itself."""
 
 import json
 import signal
@@ -27,7 +27,7 @@ def arguments(place: Place, *more: object) -> tuple[object, ...]:
 
 
 def completed(place: Place, more_than: int = 0) -> Callable[[], int | None]:
-    """The number of the newest checkpoint, if it is one after that."""
+    """The number of the newest checkpoint, if newer than the given one."""
 
     def look() -> int | None:
         with Master(place.store_url, place.name) as master:
@@ -49,7 +49,7 @@ def check_exact(place: Place, lines: str = LINES) -> None:
 
 
 def resumed_line(err: str) -> str:
-    """The line that says from what a run resumes."""
+    """The line with the source of a resume."""
     (line,) = (each for each in err.splitlines() if " resumes from " in each)
     return line
 
@@ -60,7 +60,7 @@ def end(place: Place) -> None:
 
 
 def test_ctrl_c_then_the_same_run_resumes_exactly(place: Place) -> None:
-    """Somebody stops it for the night: the next run ends it, and leaves nothing."""
+    """A run stopped for the night: the next run completes the work without leftovers."""
     first = place.start("run", *arguments(place))
     first.until(completed(place), "a checkpoint is complete")
     stopped = first.end()
@@ -92,7 +92,7 @@ def refused_with_another_key(place: Place) -> None:
 
 
 def test_a_reboot_then_the_same_submit_is_exact(place: Place) -> None:
-    """Everything is killed at one moment, as by a power cut; the same command brings it back."""
+    """Everything is killed at once, as by a power cut; a repeated command restarts the topology."""
     place.heronpy("submit", *arguments(place)).succeeded()
     until(completed(place), "a checkpoint is complete")
     power_cut(place)
@@ -107,8 +107,8 @@ def test_a_reboot_then_the_same_submit_is_exact(place: Place) -> None:
 def test_a_sink_that_is_killed_while_its_folder_takes_no_file_is_exact_in_the_next_run(
     place: Place,
 ) -> None:
-    """The process that replaces it says so and waits. Somebody stops the run for that, lets the
-    folder take files again, and gives the same command."""
+    """The replacing process reports the folder and waits. The user stops the run, makes the folder
+    writable, and repeats the command."""
     command, lines = arguments(place), LINES * 40
     (place.path / "lines.txt").write_text(lines)
     running = place.start("run", *command)
@@ -157,7 +157,7 @@ def test_a_topology_whose_scheduler_is_killed_comes_back_by_itself(place: Place)
 
 
 def called(place: Place, role: str) -> psutil.Process | None:
-    """The process of a submitted topology that has this role."""
+    """The process of a submitted topology with this role."""
     for each in place.processes():
         with suppress(psutil.Error):
             if " ".join(each.cmdline()).startswith(f"heron: {role} ({place.name})"):
@@ -166,7 +166,7 @@ def called(place: Place, role: str) -> psutil.Process | None:
 
 
 def guarded(place: Place) -> None:
-    """Wait until the scheduler's node names a scheduler and a guardian that live."""
+    """Wait until the scheduler's node names a scheduler and a guardian alive."""
 
     def is_guarded() -> bool:
         with place.store() as store:

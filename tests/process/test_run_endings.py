@@ -1,4 +1,4 @@
-"""Whatever ends a run, nothing of it is left: no process, socket, node or half-written file."""
+"""After any end of a run, processes, sockets, nodes and half-written files are gone."""
 
 import os
 import re
@@ -26,7 +26,7 @@ FAILING = TOPOLOGIES / "failing.py"
 
 
 def started(place: Place, *options: object) -> Running:
-    """The endless topology, once its bolts have processed something."""
+    """The endless topology, once its bolts have processed tuples."""
     running = place.start("run", *FOREVER, *options)
     with Master(place.store_url, "Forever") as master:
         running.until(lambda: master.processed("add") > 0, "tuples are processed")
@@ -34,22 +34,22 @@ def started(place: Place, *options: object) -> Running:
 
 
 def end_without_traceback(running: Running) -> Finished:
-    """Its end, with nothing on stderr but the view and one line for people."""
+    """The end, with only the view and one line for people on stderr."""
     finished = running.wait()
     assert "Traceback" not in finished.err, finished.err
     return finished
 
 
 def test_a_run_that_ends_by_itself_leaves_nothing(place: Place) -> None:
-    """The usual case: when the command returns everything has gone, there is nothing to wait for;
-    the same name can be run again at once."""
+    """The usual case: when the command returns everything has gone; the name can be run again at
+    once."""
     for _ in range(2):
         place.heronpy("run", TOPOLOGIES / "values.py", "--containers", 2).succeeded()
         place.nothing_is_left()
 
 
 def test_ctrl_c_lets_arrive_what_is_in_flight_and_ends_the_pages(place: Place) -> None:
-    """Ctrl-C once: spouts stop, bolts finish what they have, components are closed, code 130; the
+    """Ctrl-C once: spouts stop, bolts finish their input, components are closed, code 130; the
     service of --ui shows the run until then."""
     running = started(place, "--ui")
     address = re.search(r"pages at (\S+)", running.err)
@@ -66,7 +66,7 @@ def test_ctrl_c_lets_arrive_what_is_in_flight_and_ends_the_pages(place: Place) -
 
 
 def test_a_tick_under_way_when_the_run_is_stopped_is_processed(place: Place) -> None:
-    """What it emits at its end arrives, and no other tick begins that would emit to nobody."""
+    """Emits at the end of a tick arrive, and further ticks do not begin."""
     running = place.start("run", TOPOLOGIES / "slow_tick.py")
     running.until(lambda: place.results_of("begun"), "a tick is under way")
     running.signal(signal.SIGINT)
@@ -99,7 +99,7 @@ def test_terminal_that_is_closed_ends_the_run(place: Place) -> None:
 
 @contextmanager
 def ignored(*numbers: signal.Signals) -> Iterator[None]:
-    """What is started meanwhile ignores these signals at its start."""
+    """Processes started meanwhile ignore these signals at their start."""
     before = {each: signal.signal(each, signal.SIG_IGN) for each in numbers}
     try:
         yield
@@ -134,7 +134,7 @@ def test_kill_9_of_the_command_ends_everything(place: Place) -> None:
 
 
 def test_kill_9_of_the_scheduler_ends_everything_and_is_told(place: Place) -> None:
-    """Nobody is left to clean up but the command: it does, and says that the run failed."""
+    """Only the command is left to clean up: the command does, and reports the failed run."""
     running = started(place)
     scheduler = running.process_called("heron: scheduler")
     assert scheduler is not None
@@ -148,7 +148,7 @@ def test_kill_9_of_the_scheduler_ends_everything_and_is_told(place: Place) -> No
 
 
 def test_seconds_end_an_endless_topology(place: Place) -> None:
-    """-t 1 is how one looks at a topology for a moment: it ends in order, with code 0."""
+    """-t 1 shows a topology for a moment: a graceful end, with code 0."""
     begun = time.monotonic()
     finished = place.heronpy("run", *FOREVER, "-t", 1).succeeded()
     assert 1.0 <= time.monotonic() - begun < 1.0 + 12.0
@@ -158,8 +158,8 @@ def test_seconds_end_an_endless_topology(place: Place) -> None:
 
 
 def test_an_exception_in_process_fails_its_tuple_alone(place: Place) -> None:
-    """Two of twenty tuples raise in a bolt: the others are processed, the summary tells of it; and
-    of what the bolt emits although it declares no outputs."""
+    """Two of twenty tuples raise in a bolt: the rest are processed, the summary reports the
+    failures, and the bolt's emits without declared outputs."""
     finished = place.heronpy("run", FAILING, "-n", "RaisesInProcess")
     finished.incomplete(
         "2 tuples failed for good; picky: 2 tuples emitted without declared outputs, and dropped"
@@ -231,7 +231,7 @@ def test_a_bolt_that_starts_late_is_waited_for(place: Place) -> None:
 
 
 def test_a_bolt_that_dies_at_its_last_words_says_them_again(place: Place) -> None:
-    """on_finish crashes the process: its successor is asked again, the run does not hang."""
+    """on_finish crashes the process: its successor repeats the call, the run does not hang."""
     place.heronpy("run", TOPOLOGIES / "late.py", "-n", "LastWords").succeeded()
     tries = [name for name in place.results() if name.startswith("try-")]
     assert len(tries) == 2

@@ -12,13 +12,13 @@ LINES = [
 
 
 def printed(finished: Finished) -> list[str]:
-    """What the components printed, without the name of the instance before it."""
+    """Output of the components, without the leading name of the instance."""
     return [line.rpartition("| ")[2] for line in finished.out.splitlines()]
 
 
 def test_the_example_counts_exactly(place: Place) -> None:
-    """Properties from a file and from the command line, objects that refer to each other, and a
-    text that ends: the table is right to the last word."""
+    """Properties from a file and from the command line, objects with references to each other, and
+    a finite text: the table is right to the last word."""
     text, properties = place.path / "text.txt", place.path / "my.properties"
     text.write_text("\n".join(LINES), "utf-8")
     properties.write_text('letters = 4\ntext = nowhere.txt\nstop.words = ["mind", "fortune"]\n')
@@ -57,7 +57,7 @@ streams:
 
 
 def test_a_file_written_for_storm_runs_unchanged(place: Place) -> None:
-    """Java class names all over it, each of which has an equivalent; two containers."""
+    """Java class names all over it, all with an equivalent; two containers."""
     text = place.path / "text.txt"
     text.write_text("\n".join(LINES), "utf-8")
     file = place.path / "storm.yaml"
@@ -156,7 +156,7 @@ def test_a_file_that_sparse_wrote_and_a_program(place: Place) -> None:
 
 
 def test_mistakes_are_told_in_one_line(place: Place) -> None:
-    """A property that nobody gave, then a class that is not there: file, line, cure; exit 2."""
+    """A missing property, then a missing class: file, line, cure; exit 2."""
     finished = place.heronpy("run", EXAMPLE, "--property", "letters=4")
     assert finished.code == 2
     (line,) = finished.errors

@@ -34,13 +34,12 @@ class Cluster:
         assert self.client.flush(10) == 0
 
     def consumer(self, group: str) -> Any:
-        """A client of that group that has not joined it."""
+        """A client of the group, not yet a member."""
         return confluent_kafka.Consumer(
             {"bootstrap.servers": self.servers, "group.id": group, "auto.offset.reset": "earliest"}
         )
 
     def written(self, topic: str, count: int) -> Counter[str]:
-        """The texts in a topic, once there are so many."""
         consumer = self.consumer("of the test")
         consumer.assign([confluent_kafka.TopicPartition(topic, n) for n in range(PARTITIONS)])
         found: Counter[str] = Counter()
@@ -60,13 +59,11 @@ def cluster() -> Cluster:
 
 
 def numbers_in(place: Place) -> list[int]:
-    """What the bolts wrote down."""
     texts = [each.read_text() for each in place.results_folder.glob("*.txt")]
     return [int(line) for text in texts for line in text.splitlines()]
 
 
 def watching(cluster: Cluster, group: str) -> Callable[[], list[int]]:
-    """What is committed, of each partition."""
     consumer = cluster.consumer(group)
     places = [confluent_kafka.TopicPartition("numbers", each) for each in range(PARTITIONS)]
     return lambda: [each.offset for each in consumer.committed(places, timeout=10)]
@@ -74,7 +71,7 @@ def watching(cluster: Cluster, group: str) -> Callable[[], list[int]]:
 
 def test_kill_9_in_the_middle_loses_no_record(place: Place, cluster: Cluster) -> None:
     """The second half is processed but never acked; everything is killed; the next run begins
-    exactly there: what was committed is what was acked, no more and no less."""
+    exactly there: committed offsets equal the acked ones."""
     committed = watching(cluster, "reading")
     servers = ("-o", f"kafka.bootstrap.servers={cluster.servers}")
     arguments = ("run", FILE, "-n", "Reading", *servers)
@@ -95,7 +92,7 @@ def test_kill_9_in_the_middle_loses_no_record(place: Place, cluster: Cluster) ->
 
 
 def test_a_topic_is_copied_to_its_end(place: Place, cluster: Cluster) -> None:
-    """A finite run from Kafka to Kafka; what was acked is committed when it ends."""
+    """A finite run from Kafka to Kafka; all acked offsets are committed at its end."""
     servers = ("-o", f"kafka.bootstrap.servers={cluster.servers}")
     place.heronpy("run", FILE, "-n", "Copying", *servers).succeeded()
     assert cluster.written("copy", RECORDS) == Counter(map(str, range(RECORDS)))
@@ -105,7 +102,7 @@ def test_a_topic_is_copied_to_its_end(place: Place, cluster: Cluster) -> None:
 
 
 def test_no_broker_is_one_line(place: Place) -> None:
-    """Nobody listens on the port 1 of this machine."""
+    """Port 1 of this machine is without a listener."""
     finished = place.heronpy(
         *("run", FILE, "-n", "Copying", "-o", "kafka.bootstrap.servers=127.0.0.1:1"),
         *("-o", "topology.restart.limit=0"),
@@ -116,8 +113,8 @@ def test_no_broker_is_one_line(place: Place) -> None:
 
 
 def test_a_partition_that_moves_takes_its_records_along(cluster: Cluster) -> None:
-    """A second member joins: what the first one has not acked is emitted again by whoever has the
-    partition then; its late acks of partitions that are gone change nothing."""
+    """A second member joins: records unacked by the first member are emitted again by the
+    partition's new member; late acks of lost partitions are without effect."""
     config = {
         "kafka.bootstrap.servers": cluster.servers,
         "kafka.topics": "numbers",

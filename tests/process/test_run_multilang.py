@@ -23,7 +23,7 @@ LANGUAGES = [name for name in _COMMANDS if name != "node" or shutil.which("node"
 
 
 def child_of(running: Running, command: str) -> psutil.Process | None:
-    """The child that runs `command`; it is not called so before its exec."""
+    """The child with `command`, called so only after its exec."""
     instance = running.process_called("heron: split[0]")
     with suppress(psutil.Error):
         for each in instance.children() if instance else ():
@@ -33,7 +33,7 @@ def child_of(running: Running, command: str) -> psutil.Process | None:
 
 
 def start(place: Place, language: str, *options: str) -> tuple[Running, psutil.Process]:
-    """A run whose child holds one line, and that child, when all other lines are acked."""
+    """A run whose child holds one line, and the child, once all further lines are acked."""
     command = _COMMANDS[language]
     place.environment["TEST_COMMAND"] = command
     place.environment["TEST_SERIALIZER"] = "msgpack" if "msgpack" in language else "json"
@@ -43,7 +43,7 @@ def start(place: Place, language: str, *options: str) -> tuple[Running, psutil.P
 
 
 def check_the_end(place: Place, running: Running) -> None:
-    """Every line is acked, one was replayed, each word is counted, nothing is left."""
+    """Every line is acked, one was replayed, each word is counted, without leftovers."""
     running.wait().succeeded()
     (lines,) = place.results_of("lines").values()
     assert lines == {"acked": LINES, "failed": {"50": 1}, "ended": True}
@@ -56,8 +56,8 @@ def check_the_end(place: Place, running: Running) -> None:
 def test_a_killed_child_is_followed_by_another_and_every_line_is_acked(
     place: Place, language: str
 ) -> None:
-    """kill -9: the line that it held fails at once, long before the message timeout of 30 s; the
-    instance goes on."""
+    """kill -9: the held line fails at once, long before the message timeout of 30 s; the instance
+    goes on."""
     running, child = start(place, language)
     instance = running.process_called("heron: split[0]")
     assert instance is not None
@@ -69,7 +69,7 @@ def test_a_killed_child_is_followed_by_another_and_every_line_is_acked(
 
 
 def test_kill_9_of_the_instance_takes_the_child_along(place: Place) -> None:
-    """And its successor has a child of its own."""
+    """The successor has a new child."""
     running, child = start(place, "sh")
     instance = running.process_called("heron: split[0]")
     assert instance is not None

@@ -25,7 +25,7 @@ FOLDERS = ("topologies", "packingplans", "pplans", "executionstate", "tmasters",
 
 @contextmanager
 def connected(address: str, credentials: str | None = None) -> Iterator[KazooClient]:
-    """A client that any other program might be, with or without credentials."""
+    """A client like any program, with or without credentials."""
     auth_data = None if credentials is None else [("digest", credentials)]
     client = KazooClient(hosts=address, auth_data=auth_data)
     client.start(timeout=10)
@@ -38,17 +38,16 @@ def connected(address: str, credentials: str | None = None) -> Iterator[KazooCli
 
 @pytest.fixture
 def root(place: Place) -> str:
-    """A root of its own for each test in the one ZooKeeper, "/NAME"."""
+    """A separate root for each test in the ZooKeeper, "/NAME"."""
     return f"/{place.path.name}"
 
 
 def value_of(client: KazooClient, path: str) -> Any:
-    """What stands at a path."""
     return json.loads(client.get(path)[0])
 
 
 def check_tree(client: KazooClient, root: str) -> None:
-    """All that a person or a tool looks for is there while the topology runs."""
+    """All nodes read by people and tools exist while the topology runs."""
     values = {each: value_of(client, f"{root}/{each}/Forever") for each in FOLDERS}
     names = [each["name"] for each in values["topologies"]["components"]]
     assert names == ["numbers", "add"]
@@ -64,7 +63,7 @@ def check_tree(client: KazooClient, root: str) -> None:
 
 
 def nodes_below(client: KazooClient, root: str) -> list[str]:
-    """Every node that is left of a run but how it has ended."""
+    """Every node left by a run, except its outcome."""
     return [
         f"{each}/{name}"
         for each in children(client, root)
@@ -74,7 +73,7 @@ def nodes_below(client: KazooClient, root: str) -> list[str]:
 
 
 def children(client: KazooClient, path: str) -> list[str]:
-    """Names below a node; none if it is gone, perhaps just now."""
+    """Names below a node; empty for a missing node, perhaps just removed."""
     try:
         return list(client.get_children(path))
     except NoNodeError:
@@ -103,8 +102,7 @@ def started(place: Place, zookeeper: str) -> Running:
 def started_with_embedded(
     place: Place, monkeypatch: pytest.MonkeyPatch, *options: str
 ) -> tuple[Running, str, str]:
-    """The same with a ZooKeeper for this run alone, and that one's address and credentials, which
-    are set here from now on."""
+    """A run with a private ZooKeeper; sets its address and credentials for later commands."""
     running = place.start("run", *FOREVER, "--zookeeper", "embedded", *options)
     told = running.until(lambda: re.search(r"ZooKeeper at (\S+)", running.err), "its address")
     credentials = find_credentials(Home(str(place.home)), told[1])
@@ -118,7 +116,7 @@ def started_with_embedded(
 def test_state_is_in_zookeeper_during_the_run_and_gone_after_it(
     place: Place, root: str, running_zookeeper: EmbeddedZooKeeper
 ) -> None:
-    """Somebody looks into ZooKeeper with a tool of his own while a topology runs, and after."""
+    """ZooKeeper seen by an independent client while a topology runs, and after."""
     address = running_zookeeper.address
     running = started(place, f"{address}{root}")
     with connected(address) as client:
@@ -136,9 +134,10 @@ def test_state_is_in_zookeeper_during_the_run_and_gone_after_it(
 def test_a_steady_topology_writes_nothing_to_zookeeper(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Storm's heartbeats bring ZooKeeper down: here it sees no write while nothing changes.
+    """Storm's heartbeats bring ZooKeeper down: here a steady topology does not write.
 
-    In a server of its own, where no session of another test may expire meanwhile."""
+    In a server of its own, where no session of another test may expire meanwhile.
+    """
     running, address, _ = started_with_embedded(place, monkeypatch)
     with Master(f"zk://{address}", "Forever") as master:
         processed = running.until(lambda: master.processed("add"), "tuples are processed")
@@ -164,9 +163,9 @@ def test_kill_9_of_the_command_empties_zookeeper_as_well(
 def test_an_embedded_zookeeper_is_for_its_run_and_its_user_alone(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """--zookeeper embedded starts a server for this run, and takes it and its data away. Another
-    user of the machine, who could run code with the topology's key, does not get to it. The states
-    of its checkpoints go as well."""
+    """--zookeeper embedded starts a server for this run, and removes the server and its data.
+    Another user of the machine, with the power to run code by the topology's key, has no access.
+    The states of its checkpoints are removed as well."""
     mode = ("-o", "topology.reliability.mode=EFFECTIVELY_ONCE")
     running, address, credentials = started_with_embedded(place, monkeypatch, *mode)
     with connected(address, credentials) as client:
@@ -186,8 +185,8 @@ def test_an_embedded_zookeeper_is_for_its_run_and_its_user_alone(
 def test_kill_9_of_the_command_ends_its_embedded_zookeeper(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server dies with the command and takes the nodes along; nothing must wait for it long,
-    and its data must not stay."""
+    """The server dies with the command and takes the nodes along; processes must not wait long, and
+    its data must not stay."""
     running, _, _ = started_with_embedded(place, monkeypatch)
     running.process.kill()
     running.wait()

@@ -1,4 +1,4 @@
-"""`heronpy ui` beside a topology that runs: it is found, shown and ended through it."""
+"""`heronpy ui` beside a topology that runs: found, shown and ended through the service."""
 
 import json
 import re
@@ -16,13 +16,13 @@ INTERRUPTED = 130
 
 
 def address(service: Running) -> str:
-    """Where it says that it serves."""
+    """Address in the service's output."""
     found = service.until(lambda: re.search(r"serving at (\S+)", service.out), "it serves")
     return found[1]
 
 
 def executed(client: httpx.Client) -> float:
-    """Tuples that bolts have executed, by OpenMetrics; 0 while nobody says."""
+    """Tuples that bolts have executed, by OpenMetrics; 0 without a sample."""
     text = client.get("/metrics", headers=OPEN_METRICS).text
     return sum(
         each.value
@@ -40,7 +40,7 @@ def families(text: str) -> set[str]:
 
 
 def emitted(address: str) -> float:
-    """Tuples of the spout, as the topology tells them without the service."""
+    """Tuples of the spout, read from the topology without the service."""
     name = 'heron_stream_emitted_tuples_total{component="numbers",stream="default"'
     text = httpx.get(address, headers=OPEN_METRICS, timeout=60.0).text
     found = [line.split()[-1] for line in text.splitlines() if line.startswith(name)]
@@ -48,14 +48,13 @@ def emitted(address: str) -> float:
 
 
 def result(client: httpx.Client, path: str) -> Any:
-    """What Heron's envelope holds."""
     found = client.get(path).raise_for_status().json()
     assert found["status"] == "success"
     return found["result"]
 
 
 def counted(client: httpx.Client, name: str) -> int:
-    """The same by Heron's metrics; whoever asks for one topology has its master asked sooner."""
+    """By Heron's metrics; a request for one topology refreshes its master's numbers sooner."""
     metric = "__execute-count"
     query = {"topology": name, "component": "add", "metricname": metric}
     answer = client.get("/topologies/metrics", params=query)
@@ -64,7 +63,7 @@ def counted(client: httpx.Client, name: str) -> int:
 
 
 def tuples_are_traced(name: str, traces: Receiver) -> None:
-    """From the spout to the bolt that acks them."""
+    """From the spout to the acking bolt."""
     spout, bolt = until(lambda: traces.complete("numbers", "add"), "a tuple is traced")
     assert (spout.service, bolt.parent, spout.is_error) == (name, spout.id, False)
     assert bolt.attributes["heronpy.outcome"] == "executed"
@@ -91,7 +90,7 @@ def is_interrupted(service: Running) -> None:
 
 
 def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
-    """It starts before the topology does, finds it, and goes on when it has ended."""
+    """The service starts before the topology, finds the topology, and outlives its end."""
     name = place.name
     service = place.start("ui", "--port", 0)
     with receiver() as traces, httpx.Client(base_url=address(service), timeout=20.0) as client:

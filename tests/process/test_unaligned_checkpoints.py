@@ -10,10 +10,10 @@ from heron_core.stats import CheckpointStats
 from tests.process.process_support import TOPOLOGIES, Master, Place, Running, until
 
 CHECKPOINT_SECS = 30.0
-"""However much work is in front of the barrier: here minutes of it."""
+"""For any amount of work before the barrier: here minutes."""
 BUSY_SECS = 100.0
-"""For a command on a machine that has other work. Whoever waited for the queue would wait longer,
-but is aborted before that: a checkpoint, and the one of an update, after 60 s."""
+"""For a command on a busy machine. A wait for the queue would take longer, but a checkpoint, also
+of an update, is aborted after 60 s."""
 KEYS = 97
 
 
@@ -23,7 +23,6 @@ def tell(place: Place, word: str) -> None:
 
 
 def newest(master: Master) -> CheckpointStats:
-    """The newest checkpoint, as people see it."""
     found = until(master.stats, "the master answers").checkpoints
     assert found is not None
     return found
@@ -49,10 +48,10 @@ def killed(running: Running, master: Master, title: str) -> None:
 def test_a_slow_sink_gets_its_next_checkpoint_and_another_instance_and_every_count_is_exact(
     place: Place, fan: int, size_bytes: int, slow_secs: float
 ) -> None:
-    """A database turns slow behind a bolt that makes a thousand tuples of each, or wide ones: the
-    barrier overtakes what waits, an update gives half of that to another instance of the sink,
-    and after kill -9 each tuple counts once. No restore waits for the message that a sink has in
-    work, of a thousand tuples that take 0.1 s each."""
+    """A database turns slow behind a bolt with a thousand tuples for each input, or wide ones: the
+    barrier overtakes waiting tuples, an update gives half of the tuples to another instance of the
+    sink, and after kill -9 each tuple counts once. No restore waits for the message under work in a
+    sink, a thousand tuples of 0.1 s."""
     config = {"test.fan": fan, "test.bytes": size_bytes, "test.slow.secs": slow_secs}
     options = [each for item in config.items() for each in ("-o", "{}={}".format(*item))]
     running = place.start("run", TOPOLOGIES / "fanning_out.py", "-N", place.name, *options)
@@ -75,8 +74,8 @@ def test_a_slow_sink_gets_its_next_checkpoint_and_another_instance_and_every_cou
 def test_a_run_whose_machine_was_lost_resumes_with_more_sinks_and_every_count_is_exact(
     place: Place,
 ) -> None:
-    """Its newest checkpoint has thousands of tuples that its one sink had not processed: two sinks
-    divide these, once more after kill -9 of one of them."""
+    """Its newest checkpoint has thousands of tuples unprocessed by its single sink: two sinks
+    divide the tuples, again after kill -9 of a sink."""
     fan = 1000
     options = ("-N", place.name, "-o", f"test.fan={fan}", "-o", "test.slow.secs=0.05")
     running = place.start("run", TOPOLOGIES / "fanning_out.py", *options)
@@ -97,7 +96,7 @@ def test_a_run_whose_machine_was_lost_resumes_with_more_sinks_and_every_count_is
 
 
 def has_states(master: Master) -> bool:
-    """Whether all instances have what they begin with."""
+    """Whether all instances have their initial state."""
     stats = master.stats()
     return stats is not None and stats.checkpoints is not None and stats.checkpoints.released
 

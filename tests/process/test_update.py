@@ -1,7 +1,7 @@
-"""`heronpy update`: a topology that runs gets other numbers of instances and containers.
+"""`heronpy update`: a running topology gets new numbers of instances and containers.
 
-Each line of topologies/surviving.py is counted exactly once as long as nothing is killed, and at
-least once if something is, in the middle of an update.
+Each line of topologies/surviving.py is counted exactly once without a kill, and at least once with
+a kill in the middle of an update.
 """
 
 import json
@@ -24,10 +24,10 @@ LINES, RATE = 1_000_000, 100
 """More than any run here needs; each line is eleven tuples, and the cores are for the updates."""
 FLOWING_LINES = 50
 UPDATE_SECS = 120.0
-"""For what takes a second on an idle machine."""
+"""For operations of a second on an idle machine."""
 STAYING = ("topology master", "container 1", "stream manager 1", "lines[0] task 1",
            "lines[1] task 2", "split[0] task 3", "split[1] task 4")  # fmt: skip
-"""Who is on container 1 in all of these packing plans."""
+"""Instances of container 1 in all of these packing plans."""
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def flowing(place: Place) -> Iterator[tuple[Running, StateStore]]:
 
 
 def pids(running: Running) -> dict[str, int]:
-    """What it is -> pid of the topology's processes."""
+    """Title -> pid of the topology's processes."""
     found = {}
     for each in running.processes():
         with suppress(psutil.Error):
@@ -55,7 +55,7 @@ def pids(running: Running) -> dict[str, int]:
 
 
 def staying(running: Running) -> dict[str, int]:
-    """The pids of those that no update here concerns."""
+    """The pids of processes unconcerned by the updates."""
     found = pids(running)
     return {each: found[each] for each in STAYING}
 
@@ -73,7 +73,7 @@ def containers(store: StateStore, path: Callable[[str], str] = packing_path) -> 
 
 
 def update(place: Place, *words: object) -> str:
-    """An update that succeeds; what it says."""
+    """A successful update; returns its output."""
     return place.heronpy("update", NAME, *words, secs=UPDATE_SECS).succeeded().out
 
 
@@ -94,8 +94,8 @@ def drained_words(running: Running, store: StateStore, place: Place) -> Counter[
 
 
 def test_more_instances_and_containers_and_back_with_every_word_once(place: Place) -> None:
-    """A busy morning and a quiet evening: nothing is lost or doubled, who stays is not touched, and
-    each count is where its word goes."""
+    """A busy morning and a quiet evening: exact counts, untouched remaining instances, and each
+    count at its word's instance."""
     place.environment["SURVIVING_STATE"] = "1"
     with flowing(place) as (running, store):
         before = staying(running)
@@ -127,7 +127,7 @@ def has_containers(store: StateStore, wanted: set[int]) -> bool:
 
 
 def test_the_master_and_a_stream_manager_die_in_the_middle_of_updates(place: Place) -> None:
-    """The next master goes on where the last one was, and nothing is lost."""
+    """The next master continues the update, without a loss."""
     with flowing(place) as (running, store):
         for number, victim in ((2, "topology master"), (1, "stream manager 1")):
             scaling = place.start("update", NAME, "--container-number", number)
@@ -171,7 +171,7 @@ def has_processed(master: Master, tuples: int) -> bool:
 
 
 def cancelled_while(place: Place, running: Running, file: str, waits: str) -> None:
-    """Update the bolt that hangs as long as the file is there, and cancel that while it waits."""
+    """Update the bolt hanging on the file, and cancel the waiting update."""
     hangs = place.path / file
     hangs.touch()
     scaling = place.start("update", "Hanging", "--component-parallelism", "seen:2")
@@ -185,7 +185,7 @@ def cancelled_while(place: Place, running: Running, file: str, waits: str) -> No
 
 
 def test_an_update_that_hangs_is_cancelled_before_and_after_its_switch(place: Place) -> None:
-    """Before it nothing has changed, after it the update is rolled back: data flows again."""
+    """Before the switch without a change, after the switch with a rollback: data flows again."""
     running = place.start("run", TOPOLOGIES / "hanging.py", "-o", f"hanging.folder={place.path}")
     with Master(place.store_url, "Hanging") as master:
         for file, waits in (

@@ -1,4 +1,4 @@
-"""A topology that dies is a firing alert of a real Prometheus, with its reason, within 30 s."""
+"""A dead topology is a firing alert of a real Prometheus, with its reason, within 30 s."""
 
 import json
 import re
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "it is here
 FIRING_SECS = 30.0
 """From the death of a topology until its alert fires: the promise of docs/RUNBOOK.md."""
 BUSY_SECS = 60.0
-"""What other work on the machine may add; the measured time is in the message of a failure."""
+"""Allowance for load of the machine; the measured time is in the message of a failure."""
 FAILING = """
 from heronpy_compat import Spout, Topology
 
@@ -90,7 +90,7 @@ def service(place: Place) -> str:
 
 
 def samples(client: httpx.Client, query: str) -> list[Any]:
-    """What a query comes to now; none while the server starts."""
+    """Present result of a query; empty while the server starts."""
     try:
         answer = client.get("/api/v1/query", params={"query": query})
     except httpx.TransportError:
@@ -99,7 +99,7 @@ def samples(client: httpx.Client, query: str) -> list[Any]:
 
 
 def firing(client: httpx.Client, name: str, topology: str) -> dict[str, str] | None:
-    """Labels of an alert that fires for a topology."""
+    """Labels of an alert firing for a topology."""
     query = f'ALERTS{{alertname="{name}",topology="{topology}",alertstate="firing"}}'
     found = samples(client, query)
     return dict(found[0]["metric"]) if found else None
@@ -118,8 +118,8 @@ def killed(place: Place, topology: str) -> None:
 
 
 def test_a_topology_that_dies_is_a_firing_alert(place: Place, tmp_path: Path) -> None:
-    """One that fails by itself and one whose processes are killed, with a healthy one beside them,
-    of which no alert fires."""
+    """A topology fails by itself, another by kills of its processes, beside a healthy one without a
+    firing alert."""
     rules = tmp_path / "heronpy-alerts.yml"
     rules.write_text(place.heronpy("ui", "--alert-rules").succeeded().out)
     alive, lost, failing = (f"{place.name}-{word}" for word in ("alive", "lost", "failing"))
