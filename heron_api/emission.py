@@ -13,6 +13,17 @@ class Emission:
 
     `yield [word, 1]` is the same as `yield Emission([word, 1])`, and `yield word` as
     `yield Emission([word])`; `yield None` emits nothing.
+
+    Example:
+
+        from heronpy_compat import Bolt, Stream
+
+        class Parse(Bolt):
+            outputs = ["number", Stream(["line"], name="bad")]
+
+            def process(self, tup):
+                line = tup.values[0]
+                yield [int(line)] if line.isdigit() else Emission([line], stream="bad")
     """
 
     values: Sequence[Any]

@@ -20,12 +20,35 @@ lock = threading.Lock()
 
 
 def incr(key: Hashable, to_add: float = 1) -> None:
-    """Count `to_add` more under `key`; for the component's own thread."""
+    """Count `to_add` more under `key`; for the component's own thread.
+
+    Example:
+
+        from heronpy_compat import Bolt
+
+        class Count(Bolt):
+            def process(self, tup):
+                incr(("bytes", tup.stream), len(tup.values[0]))
+    """
     metricsContainer.incr(key, to_add)
 
 
 def safe_incr(key: Hashable, to_add: float = 1) -> None:
-    """Count `to_add` more under `key` from any thread."""
+    """Count `to_add` more under `key` from any thread.
+
+    Example:
+
+        from concurrent.futures import ThreadPoolExecutor
+
+        from heronpy_compat import Bolt
+
+        class Fetch(Bolt):
+            def initialize(self, config, context):
+                self.pool = ThreadPoolExecutor()
+
+            def process(self, tup):
+                self.pool.submit(safe_incr, "requests")
+    """
     with lock:
         metricsContainer.incr(key, to_add)
 
@@ -34,6 +57,14 @@ def init(metrics_collector: Any, metrics_bucket: float) -> None:
     """Register the counters, read every `metrics_bucket` seconds; only the first call counts.
 
     `metrics_collector` is a topology context or what its `get_metrics_collector()` returns.
+
+    Example:
+
+        from heronpy_compat import Bolt
+
+        class Count(Bolt):
+            def initialize(self, config, context):
+                init(context, 10)  # seconds
     """
     global registered  # noqa: PLW0603 (heronpy's module variable)
     with lock:

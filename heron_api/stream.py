@@ -74,21 +74,50 @@ def _strings(what: str, values: Iterable[Any]) -> list[str]:
 
 
 class FieldGrouping(NamedTuple):
-    """Result of `Grouping.fields`."""
+    """Result of `Grouping.fields`.
+
+    Example:
+
+        from heronpy_compat import Grouping
+
+        assert Grouping.fields("word", "day").fields == ["word", "day"]
+    """
 
     gtype: int
     fields: list[str]
 
 
 class PartialKeyGrouping(NamedTuple):
-    """Result of `Grouping.partial_key`."""
+    """Result of `Grouping.partial_key`.
+
+    Example:
+
+        from heronpy_compat import Grouping
+
+        assert Grouping.partial_key("word").fields == ["word"]
+    """
 
     gtype: int
     fields: list[str]
 
 
 class CustomGrouping(NamedTuple):
-    """Result of `Grouping.custom`."""
+    """Result of `Grouping.custom`.
+
+    Example:
+
+        from heronpy_compat import Grouping
+        from heronpy_compat.api.custom_grouping import ICustomGrouping
+
+        class ByParity(ICustomGrouping):
+            def prepare(self, context, component, stream, target_tasks):
+                self.tasks = target_tasks
+
+            def choose_tasks(self, values):
+                return [self.tasks[values[0] % len(self.tasks)]]
+
+        assert isinstance(Grouping.custom(ByParity()), CustomGrouping)
+    """
 
     gtype: int
     python_serialized: bytes

@@ -4,20 +4,104 @@ Class paths in the config `topology.auto.task.hooks`, or `context.add_task_hook`
 Latencies are in milliseconds.
 """
 
-from collections import namedtuple
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heron_api.java_names import CalledByEngine
 
 if TYPE_CHECKING:
     from heron_api.topology_context import TopologyContext
 
-EmitInfo = namedtuple("EmitInfo", "values stream_id task_id out_tasks")
-SpoutAckInfo = namedtuple("SpoutAckInfo", "message_id spout_task_id complete_latency_ms")
-SpoutFailInfo = namedtuple("SpoutFailInfo", "message_id spout_task_id fail_latency_ms")
-BoltExecuteInfo = namedtuple("BoltExecuteInfo", "heron_tuple executing_task_id execute_latency_ms")
-BoltAckInfo = namedtuple("BoltAckInfo", "heron_tuple acking_task_id process_latency_ms")
-BoltFailInfo = namedtuple("BoltFailInfo", "heron_tuple failing_task_id fail_latency_ms")
+
+class EmitInfo(NamedTuple):
+    """An emit, as given to `ITaskHook.emit`.
+
+    Example:
+
+        class Emits(ITaskHook):
+            def emit(self, emit_info):
+                print(emit_info.stream_id, emit_info.values, "to", emit_info.out_tasks)
+    """
+
+    values: Any
+    stream_id: str
+    task_id: int
+    out_tasks: list[int] | None
+
+
+class SpoutAckInfo(NamedTuple):
+    """A completely processed tuple of a spout; latency in milliseconds.
+
+    Example:
+
+        class Latencies(ITaskHook):
+            def spout_ack(self, spout_ack_info):
+                print(spout_ack_info.message_id, spout_ack_info.complete_latency_ms)
+    """
+
+    message_id: Any
+    spout_task_id: int
+    complete_latency_ms: float
+
+
+class SpoutFailInfo(NamedTuple):
+    """A failed tuple of a spout; latency in milliseconds.
+
+    Example:
+
+        class Failures(ITaskHook):
+            def spout_fail(self, spout_fail_info):
+                print(spout_fail_info.message_id, spout_fail_info.fail_latency_ms)
+    """
+
+    message_id: Any
+    spout_task_id: int
+    fail_latency_ms: float
+
+
+class BoltExecuteInfo(NamedTuple):
+    """A call of a bolt's `process`; duration in milliseconds.
+
+    Example:
+
+        class Slow(ITaskHook):
+            def bolt_execute(self, bolt_execute_info):
+                if bolt_execute_info.execute_latency_ms > 100:
+                    print(bolt_execute_info.heron_tuple.values)
+    """
+
+    heron_tuple: Any
+    executing_task_id: int
+    execute_latency_ms: float
+
+
+class BoltAckInfo(NamedTuple):
+    """A tuple acked by a bolt; milliseconds since the creation of the tuple.
+
+    Example:
+
+        class Acks(ITaskHook):
+            def bolt_ack(self, bolt_ack_info):
+                print(bolt_ack_info.acking_task_id, bolt_ack_info.process_latency_ms)
+    """
+
+    heron_tuple: Any
+    acking_task_id: int
+    process_latency_ms: float
+
+
+class BoltFailInfo(NamedTuple):
+    """A tuple failed by a bolt; milliseconds since the creation of the tuple.
+
+    Example:
+
+        class Failures(ITaskHook):
+            def bolt_fail(self, bolt_fail_info):
+                print(bolt_fail_info.failing_task_id, bolt_fail_info.heron_tuple.values)
+    """
+
+    heron_tuple: Any
+    failing_task_id: int
+    fail_latency_ms: float
 
 
 class ITaskHook(CalledByEngine):
@@ -30,8 +114,7 @@ class ITaskHook(CalledByEngine):
                 if bolt_execute_info.execute_latency_ms > 100:
                     print("slow:", bolt_execute_info.heron_tuple.values)
 
-        class Orders(Topology):
-            config = {"topology.auto.task.hooks": ["hooks.SlowCalls"]}
+        config = {"topology.auto.task.hooks": ["hooks.SlowCalls"]}
     """
 
     def prepare(self, conf: dict[str, Any], context: "TopologyContext") -> None:

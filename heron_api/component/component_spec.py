@@ -26,6 +26,17 @@ class HeronComponentSpec:
 
     `name` may be None until a Topology class assigns the name of the attribute. `spec["errors"]`
     is the component's stream with the name `errors`, for use as an input.
+
+    Example:
+
+        from heronpy_compat import Bolt
+
+        class Count(Bolt):
+            outputs = ["word", "count"]
+
+        count = Count.spec(name="count", par=2)
+        assert (count.name, count.parallelism) == ("count", 2)
+        letters = Count.spec(name="letters", inputs=[count["errors"]])
     """
 
     def __init__(
@@ -193,7 +204,14 @@ def _extend_default(streams: list[StreamSpec], part: Stream) -> None:
 
 
 class GlobalStreamId:
-    """One stream of one component; equality and hash by "component:stream"."""
+    """One stream of one component; equality and hash by "component:stream".
+
+    Example:
+
+        letters = GlobalStreamId("count", "errors")
+        count = HeronComponentSpec("count", "words.Count", is_spout=False, par=1)
+        assert letters == GlobalStreamId(count, "errors")
+    """
 
     def __init__(self, componentId: str | HeronComponentSpec, streamId: str) -> None:  # noqa: N803
         """TypeError for an invalid component; a spec may be named later."""

@@ -14,7 +14,24 @@ if TYPE_CHECKING:
 
 class BatchOutputCollector:
     """Collector of a batch bolt. As in Storm, tuples are not anchored: the coordination fails
-    the request as a whole."""
+    the request as a whole.
+
+    Example:
+
+        from heronpy_compat.drpc import BaseBatchBolt
+
+        class Count(BaseBatchBolt):
+            outputs = ["id", "count"]
+
+            def prepare(self, conf, context, collector, id):
+                self.collector, self.id, self.count = collector, id, 0
+
+            def execute(self, tup):
+                self.count += 1
+
+            def finish_batch(self):
+                self.collector.emit([self.id, self.count])
+    """
 
     def __init__(self, emit: Callable[..., Any]) -> None:
         self._emit = emit

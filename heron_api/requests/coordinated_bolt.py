@@ -28,7 +28,14 @@ SHAPE = "drpc.coordinated.shape"
 
 
 class CoordinatedBolt(Bolt):
-    """Made by LinearDRPCTopologyBuilder. The first value of each tuple is the id of its request."""
+    """Made by LinearDRPCTopologyBuilder. The first value of each tuple is the id of its request.
+
+    Example:
+
+        builder = LinearDRPCTopologyBuilder("length")
+        builder.add_bolt(Length, 2)
+        builder.create_remote_topology()  # with Length inside of a CoordinatedBolt
+    """
 
     auto_fail = True
     acks_later = True

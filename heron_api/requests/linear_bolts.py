@@ -29,7 +29,14 @@ TURN_TUPLES = 64
 
 class PrepareRequest(Bolt):
     """Assigns an id to each request (Storm: PrepareRequest): emits the arguments, the return
-    address and the request id on separate streams."""
+    address and the request id on separate streams.
+
+    Example:
+
+        builder = LinearDRPCTopologyBuilder("length")
+        builder.add_bolt(Length, 2)
+        builder.create_remote_topology()  # Length reads from PrepareRequest
+    """
 
     outputs = [
         Stream(fields=["request", "args"], name=ARGS_STREAM),
@@ -48,7 +55,14 @@ class PrepareRequest(Bolt):
 
 
 class JoinResult(Bolt):
-    """Joins a result and its return address into one tuple (Storm: JoinResult)."""
+    """Joins a result and its return address into one tuple (Storm: JoinResult).
+
+    Example:
+
+        builder = LinearDRPCTopologyBuilder("length")
+        builder.add_bolt(Length, 2)
+        builder.create_remote_topology()  # JoinResult reads from Length
+    """
 
     outputs = [
         Stream(fields=["result", "return-info"]),

@@ -144,6 +144,17 @@ def partial_state(monoid: Monoid[M]) -> DeclaredState[PartialState[M]]:
     """A task's part of one value that all tasks of a component have together.
 
     For input that is shuffled: where the component gets fewer tasks, the parts are merged.
+
+    Example:
+
+        from heronpy_compat import Bolt
+        from heronpy_compat.api.state.monoid import SumOf
+
+        class Total(Bolt):
+            total = partial_state(SumOf())
+
+            def process(self, tup):
+                self.total.add(tup.values[0])
     """
     return DeclaredState(lambda state, name: state.partial_state(name, monoid))
 

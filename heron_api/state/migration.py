@@ -30,7 +30,23 @@ _KEY = "version"
 
 
 class OldState(ComponentState):
-    """Argument of `migrate`: the states by their saved names and kinds."""
+    """Argument of `migrate`: the states by their saved names and kinds.
+
+    Example:
+
+        from heronpy_compat import Bolt
+        from heronpy_compat.api.state.keyed_state import value_state
+
+        class Count(Bolt):
+            state_version = 1
+            total = value_state(default=0.0)
+
+            def migrate(self, old):
+                counts = old.value_state("count")
+                for key, number in list(counts.all_items()):
+                    self.total.for_key(key).put(float(number))
+                counts.clear_all()
+    """
 
     def __init__(self, named: NamedStates, version: int) -> None:
         super().__init__(named)

@@ -28,6 +28,31 @@ class TwoPhaseStatefulComponent(StatefulComponent):
 
     Data prepared by `pre_save` for a checkpoint becomes valid with `post_save` of the
     checkpoint, and is discarded without the call.
+
+    Example:
+
+        from pathlib import Path
+
+        from heronpy_compat import Bolt
+
+        class Lines(Bolt, TwoPhaseStatefulComponent):
+            def init_state(self, stateful_state):
+                self.lines = []
+
+            def process(self, tup):
+                self.lines.append(tup.values[0])
+
+            def pre_save(self, checkpoint_id):
+                Path(f"{checkpoint_id}.part").write_text("\\n".join(self.lines))
+                self.lines.clear()
+
+            def post_save(self, checkpoint_id):
+                part = Path(f"{checkpoint_id}.part")
+                if part.exists():
+                    part.rename(f"{checkpoint_id}.txt")
+
+            def pre_restore(self, checkpoint_id):
+                self.lines.clear()
     """
 
     def post_save(self, checkpoint_id: Any) -> Any:

@@ -65,7 +65,15 @@ Emission = tuple[Any, Row]
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """What `TableSpout.of` returns: a table, to be given a name and instances by `spec`."""
+    """What `TableSpout.of` returns: a table, to be given a name and instances by `spec`.
+
+    Example:
+
+        from heronpy_compat.connectors.tables import TableSpout
+
+        flights = TableSpout.of("flights.parquet", columns=["carrier", "dep_delay"])
+        spec = flights.spec(name="flights", par=2)
+    """
 
     outputs: tuple[str, ...]
     config: Mapping[str, Any]

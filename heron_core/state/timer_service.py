@@ -24,7 +24,13 @@ from heron_core.state.saved_watermark import save_watermark, saved_watermark
 
 
 class TimeDomain(StrEnum):
-    """The clock of a timer."""
+    """The clock of a timer.
+
+    Example:
+
+        timer = Timer(60_000, "storm", TimeDomain.EVENT_TIME)
+        assert timer.domain is not TimeDomain.PROCESSING_TIME
+    """
 
     EVENT_TIME = "event time"
     PROCESSING_TIME = "processing time"
@@ -32,7 +38,21 @@ class TimeDomain(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """A timer that is due."""
+    """A timer that is due.
+
+    Example:
+
+        class Silence(KeyedProcessBolt):
+            outputs = ["user", "until_ms"]
+
+            timestamp_field = "time_ms"
+
+            def process_element(self, tup, timestamp_ms):
+                self.timers.register_event_time_timer(timestamp_ms + 60_000)
+
+            def on_timer(self, timestamp_ms, timer):
+                self.emit([timer.key, timestamp_ms])
+    """
 
     timestamp_ms: int
     key: Any

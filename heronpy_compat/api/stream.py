@@ -6,5 +6,3 @@ from heron_api.stream import Grouping as Grouping
 from heron_api.stream import Outputs as Outputs
 from heron_api.stream import PartialKeyGrouping as PartialKeyGrouping
 from heron_api.stream import Stream as Stream
-from heron_api.stream import field_types as field_types
-from heron_api.stream import grouping_spec as grouping_spec

@@ -1,6 +1,5 @@
 """heronpy.api.tuple."""
 
 from heron_api.tuple import Row as Row
-from heron_api.tuple import Schema as Schema
 from heron_api.tuple import Tuple as Tuple
 from heron_api.tuple import TupleHelper as TupleHelper

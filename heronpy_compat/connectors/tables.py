@@ -15,5 +15,3 @@ from heron_connectors.tables.source import TIMESTAMP_FIELD as TIMESTAMP_FIELD
 from heron_connectors.tables.source import TYPES as TYPES
 from heron_connectors.tables.source import TableSource as TableSource
 from heron_connectors.tables.source import TableSpout as TableSpout
-from heron_connectors.tables.source import columns_of_first_file as columns_of_first_file
-from heron_connectors.tables.source import table_of as table_of

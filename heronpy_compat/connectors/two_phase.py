@@ -2,4 +2,3 @@
 
 from heron_connectors.two_phase import TwoPhaseSink as TwoPhaseSink
 from heron_connectors.two_phase import WriteAheadSink as WriteAheadSink
-from heron_connectors.two_phase import described as described

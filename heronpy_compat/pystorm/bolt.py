@@ -226,7 +226,19 @@ class BatchingBolt(Bolt):
 
 class TicklessBatchingBolt(BatchingBolt):
     """A BatchingBolt with a timer thread: batches are processed every `secs_between_batches`
-    seconds."""
+    seconds.
+
+    Example:
+
+        class Insert(TicklessBatchingBolt):
+            secs_between_batches = 5
+
+            def group_key(self, tup):
+                return tup.values[0]
+
+            def process_batch(self, key, tups):
+                self.log(f"{len(tups)} rows of {key}")
+    """
 
     secs_between_batches: float = 2
 

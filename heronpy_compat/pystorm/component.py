@@ -27,6 +27,11 @@ Tuple = namedtuple("Tuple", "id component stream task values")
 Tuple.__doc__ = """One received tuple: id (str), component, stream and task it came from, values.
 
 `values` is a namedtuple with the fields of the stream: `tup.values.word` and `tup.values[0]`.
+
+Example:
+
+    tup = Tuple("7", "lines", "default", 1, ["the cow jumped"])
+    assert (tup.component, tup.values[0]) == ("lines", "the cow jumped")
 """
 
 EXIT_EXCEPTION = 1
@@ -55,6 +60,14 @@ class Component:
     An `__init__` in a subclass accepts keyword arguments and passes them to super; components are
     usually set up in `initialize`. Attributes set before `initialize`: topology_name, task_id,
     component_name, debug, storm_conf, context, pid, logger, serializer.
+
+    Example:
+
+        from pystorm import Bolt
+
+        class Count(Bolt):
+            def initialize(self, conf, context):
+                self.log(f"{self.component_name} is task {self.task_id}")
     """
 
     exit_on_exception = True

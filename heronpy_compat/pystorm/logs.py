@@ -60,7 +60,15 @@ def rotating_file(component: Any) -> logging.Handler | None:
 
 
 class StormHandler(logging.Handler):
-    """Sends log records to Storm."""
+    """Sends log records to Storm.
+
+    Example:
+
+        class Count(Bolt):
+            def initialize(self, conf, context):
+                handler = StormHandler(self.serializer)
+                logging.getLogger("rates").addHandler(handler)
+    """
 
     def __init__(self, serializer: Any) -> None:
         super().__init__()

@@ -72,7 +72,20 @@ class Spout(Component):
 
 
 class ReliableSpout(Spout):
-    """A spout that emits a failed tuple again, up to `max_fails` times."""
+    """A spout that emits a failed tuple again, up to `max_fails` times.
+
+    Example:
+
+        class Numbers(ReliableSpout):
+            max_fails = 3
+
+            def initialize(self, conf, context):
+                self.number = 0
+
+            def next_tuple(self):
+                self.number += 1
+                self.emit([self.number], tup_id=self.number)
+    """
 
     max_fails = 3
 

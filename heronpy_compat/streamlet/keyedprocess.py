@@ -119,7 +119,15 @@ class KeyedProcess:
 
 
 class FunctionProcess(KeyedProcess):
-    """A KeyedProcess of one or two plain functions."""
+    """A KeyedProcess of one or two plain functions.
+
+    Example:
+
+        def count(element, context):
+            yield (context.key, element)
+
+        process = FunctionProcess(count, None)
+    """
 
     def __init__(
         self,

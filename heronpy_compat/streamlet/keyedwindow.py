@@ -8,7 +8,15 @@ from heronpy_compat.streamlet.window import Window
 
 @dataclass(init=False, repr=False, unsafe_hash=True)
 class KeyedWindow:
-    """What a result by key belongs to; it may be the key of a further operator."""
+    """What a result by key belongs to; it may be the key of a further operator.
+
+    Example:
+
+        from heronpy_compat.streamlet.window import Window
+
+        counted = KeyedWindow("storm", Window(0, 60_000))
+        assert counted.key == "storm"
+    """
 
     _key: Any
     _window: Window

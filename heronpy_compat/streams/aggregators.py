@@ -75,7 +75,12 @@ class ElementCount(StreamAggregator):
 
 
 class ElementSum(StreamAggregator):
-    """Of numbers."""
+    """Of numbers.
+
+    Example:
+
+        total = numbers.window(TumblingWindows.of(Count(10))).aggregate(Sum())
+    """
 
     def init(self) -> int:
         """Of none."""
@@ -118,7 +123,13 @@ class CollectedValues(StreamAggregator):
 
 
 class KeyStateUpdater:
-    """An initial state and an updater. Derive a class, or use `of`."""
+    """An initial state and an updater. Derive a class, or use `of`.
+
+    Example:
+
+        largest = StateUpdater.of(0, max)
+        assert largest.apply(largest.init(), 7) == 7
+    """
 
     @staticmethod
     def of(initial: Any, accumulator: Fold) -> "KeyStateUpdater":

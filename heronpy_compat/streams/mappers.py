@@ -15,7 +15,12 @@ class ValueMapper:
 
 
 class TupleValueMapper:
-    """The values at some indexes, as a tuple: Storm's typed tuples."""
+    """The values at some indexes, as a tuple: Storm's typed tuples.
+
+    Example:
+
+        pairs = builder.newStream(Clicks, TupleValueMapper(0, 2))
+    """
 
     def __init__(self, *indexes: int) -> None:
         self._indexes = indexes

@@ -69,7 +69,15 @@ class StreamGraph:
 
 
 class Stream:
-    """Elements; made by `StreamBuilder.newStream` and by the operations."""
+    """Elements; made by `StreamBuilder.newStream` and by the operations.
+
+    Example:
+
+        builder = StreamBuilder()
+        lines = builder.newStream(Lines, ValueMapper(0))
+        words = lines.flatMap(str.split).filter(str.isalpha)
+        words.print()
+    """
 
     def __init__(
         self, graph: StreamGraph, make: Callable[[], Streamlet], window: WindowPart | None = None
@@ -234,7 +242,14 @@ class Stream:
 
 
 class PairStream(Stream):
-    """Elements (key, value)."""
+    """Elements (key, value).
+
+    Example:
+
+        pairs = words.mapToPair(lambda word: (word, 1))
+        counts = pairs.reduceByKey(lambda first, second: first + second)
+        counts.forEach(print)
+    """
 
     def mapValues(self, function: Function) -> "PairStream":
         """(key, result of the function for the value)."""
@@ -334,7 +349,14 @@ class PairStream(Stream):
 
 
 class StreamState:
-    """A state for each key: read by `toPairStream`, and by `stateQuery` of another stream."""
+    """A state for each key: read by `toPairStream`, and by `stateQuery` of another stream.
+
+    Example:
+
+        state = pairs.updateStateByKey(0, lambda total, number: total + number)
+        state.toPairStream().print()
+        queries.stateQuery(state).print()
+    """
 
     def __init__(self, graph: StreamGraph, updates: PairStream, updater: KeyStateUpdater) -> None:
         self._graph, self._updates, self._updater = graph, updates, updater

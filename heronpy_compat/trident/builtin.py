@@ -177,7 +177,12 @@ class FirstTuples(Aggregator):
 
 
 class FirstN(Operation):
-    """For `apply_assembly`: the first tuples of a batch, sorted by a field if given."""
+    """For `apply_assembly`: the first tuples of a batch, sorted by a field if given.
+
+    Example:
+
+        largest = stream.apply_assembly(FirstN(10, "count", reverse=True))
+    """
 
     def __init__(self, number: int, sort_field: str | None = None, reverse: bool = False) -> None:
         self._first = FirstTuples(number, sort_field, reverse)
@@ -203,7 +208,12 @@ class MapGet(QueryFunction):
 
 
 class SnapshotGet(QueryFunction):
-    """The value of a single-value state."""
+    """The value of a single-value state.
+
+    Example:
+
+        total = requests.state_query(state, [], SnapshotGet(), ["total"])
+    """
 
     def batch_retrieve(self, state: Any, tuples: list[TridentTuple]) -> list[Any]:
         """See QueryFunction."""
@@ -215,7 +225,12 @@ class SnapshotGet(QueryFunction):
 
 
 class TupleCollectionGet(QueryFunction):
-    """All rows of a state, each emitted for each tuple."""
+    """All rows of a state, each emitted for each tuple.
+
+    Example:
+
+        rows = requests.state_query(state, [], TupleCollectionGet(), ["word", "count"])
+    """
 
     def batch_retrieve(self, state: Any, tuples: list[TridentTuple]) -> list[Any]:
         """See QueryFunction."""

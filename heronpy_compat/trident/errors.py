@@ -5,8 +5,27 @@ from heron_core.errors import TopologyError
 
 
 class TridentError(TopologyError, RuntimeError):
-    """A Trident topology is built wrongly, or uses what is not here; one line."""
+    """A Trident topology is built wrongly, or uses what is not here; one line.
+
+    Example:
+
+        from heronpy_compat.trident import TridentTopology
+
+        try:
+            TridentTopology().build("Words", {"topology.reliability.mode": "ATMOST_ONCE"})
+        except TridentError as error:
+            print(error)
+    """
 
 
 class ReportedFailedException(FailedException):
-    """As FailedException, and its text is among the errors of the log."""
+    """As FailedException, and its text is among the errors of the log.
+
+    Example:
+
+        class Write(Filter):
+            def is_keep(self, tup):
+                if not tup[0]:
+                    raise ReportedFailedException("the row has no key")
+                return True
+    """

@@ -10,7 +10,15 @@ from heronpy_compat.trident.tuples import TridentTuple
 
 
 class JoinType(Enum):
-    """What becomes of a key for which a stream has no tuple."""
+    """What becomes of a key for which a stream has no tuple.
+
+    Example:
+
+        pages = topology.join(
+            [users, clicks], [["id"], ["user"]], ["id", "name", "page"],
+            JoinType.mixed(JoinType.INNER, JoinType.OUTER),
+        )
+    """
 
     INNER = "the key has no row"
     OUTER = "None in the place of each of the stream's values"
@@ -22,7 +30,15 @@ class JoinType(Enum):
 
 
 class JoinOutFieldsMode(Enum):
-    """Which fields a join has."""
+    """Which fields a join has.
+
+    Example:
+
+        pages = topology.join(
+            [users, clicks], [["id"], ["user"]], ["id", "name", "user", "page"],
+            mode=JoinOutFieldsMode.PRESERVE,
+        )
+    """
 
     COMPACT = "the join fields once, then the other fields of each stream"
     PRESERVE = "all fields of each stream"

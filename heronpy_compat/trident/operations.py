@@ -8,7 +8,15 @@ from heronpy_compat.trident.tuples import TridentTuple
 
 
 class TridentCollector(Protocol):
-    """Collects the output of an operation."""
+    """Collects the output of an operation.
+
+    Example:
+
+        class Split(Function):
+            def execute(self, tup, collector):
+                for word in tup["sentence"].split():
+                    collector.emit([word])
+    """
 
     def emit(self, values: Sequence[Any]) -> None:
         """Emit the values of the operation's own fields."""
@@ -18,7 +26,17 @@ class TridentCollector(Protocol):
 
 
 class TridentOperationContext:
-    """Context of an operation, passed to `prepare`."""
+    """Context of an operation, passed to `prepare`.
+
+    Example:
+
+        class Sample(Filter):
+            def prepare(self, conf, context):
+                self.is_first = context.get_partition_index() == 0
+
+            def is_keep(self, tup):
+                return self.is_first
+    """
 
     def __init__(self, context: Any, partition_index: int, num_partitions: int) -> None:
         self.topology_context = context
@@ -43,7 +61,20 @@ class TridentOperationContext:
 
 
 class Operation(CalledByEngine):
-    """Base of all operations."""
+    """Base of all operations.
+
+    Example:
+
+        class Fetch(Function):
+            def prepare(self, conf, context):
+                self.cache = {}
+
+            def execute(self, tup, collector):
+                collector.emit([self.cache.setdefault(tup[0], len(self.cache))])
+
+            def cleanup(self):
+                self.cache.clear()
+    """
 
     def prepare(self, conf: dict[str, Any], context: TridentOperationContext) -> None:
         """Called once in each process, before the first batch."""
@@ -116,7 +147,14 @@ class FlatMapFunction(Operation):
 
 
 class Consumer(Operation):
-    """Sees the tuples of `peek`."""
+    """Sees the tuples of `peek`.
+
+    Example:
+
+        class Show(Consumer):
+            def accept(self, tup):
+                print(tup["word"], tup["count"])
+    """
 
     def accept(self, tup: TridentTuple) -> None:
         """One tuple."""
@@ -127,6 +165,18 @@ class Aggregator(Operation):
     """Aggregates the tuples of a batch, or of a group within a batch, with emits at any time.
 
     `aggregate` may change the value in place and return None.
+
+    Example:
+
+        class Distinct(Aggregator):
+            def init(self, batch_id, collector):
+                return set()
+
+            def aggregate(self, value, tup, collector):
+                value.add(tup[0])
+
+            def complete(self, value, collector):
+                collector.emit([len(value)])
     """
 
     def init(self, batch_id: Any, collector: TridentCollector) -> Any:
@@ -143,7 +193,20 @@ class Aggregator(Operation):
 
 
 class CombinerAggregator(Operation):
-    """One value for each batch or group, combined in any order: partly before tuples travel."""
+    """One value for each batch or group, combined in any order: partly before tuples travel.
+
+    Example:
+
+        class Sum(CombinerAggregator):
+            def init(self, tup):
+                return tup[0]
+
+            def combine(self, first, second):
+                return first + second
+
+            def zero(self):
+                return 0
+    """
 
     def init(self, tup: TridentTuple) -> Any:
         """The value of one tuple."""
@@ -181,7 +244,20 @@ class ReducerAggregator(Operation):
 
 
 class MultiReducer(Operation):
-    """Like an Aggregator, over the tuples of several streams."""
+    """Like an Aggregator, over the tuples of several streams.
+
+    Example:
+
+        class Difference(MultiReducer):
+            def init(self, collector):
+                return [0, 0]
+
+            def execute(self, value, stream_index, tup, collector):
+                value[stream_index] += 1
+
+            def complete(self, value, collector):
+                collector.emit([value[0] - value[1]])
+    """
 
     def init(self, collector: TridentCollector) -> Any:
         """The value before the first tuple."""
@@ -199,7 +275,20 @@ class MultiReducer(Operation):
 
 
 class GroupedMultiReducer(Operation):
-    """Like a MultiReducer, per group of grouped streams."""
+    """Like a MultiReducer, per group of grouped streams.
+
+    Example:
+
+        class Difference(GroupedMultiReducer):
+            def init(self, collector, group):
+                return [0, 0]
+
+            def execute(self, value, stream_index, group, tup, collector):
+                value[stream_index] += 1
+
+            def complete(self, value, group, collector):
+                collector.emit([value[0] - value[1]])
+    """
 
     def init(self, collector: TridentCollector, group: TridentTuple) -> Any:
         """The value before the first tuple of a group."""
@@ -222,7 +311,17 @@ class GroupedMultiReducer(Operation):
 
 
 class QueryFunction(Operation):
-    """Looks tuples up in a state."""
+    """Looks tuples up in a state.
+
+    Example:
+
+        class Population(QueryFunction):
+            def batch_retrieve(self, state, tuples):
+                return state.multi_get([[tup["city"]] for tup in tuples])
+
+            def execute(self, tup, result, collector):
+                collector.emit([result])
+    """
 
     def batch_retrieve(self, state: Any, tuples: list[TridentTuple]) -> list[Any]:
         """A result for each tuple, in their order."""
@@ -234,7 +333,14 @@ class QueryFunction(Operation):
 
 
 class StateUpdater(Operation):
-    """Writes the tuples of a batch into a state."""
+    """Writes the tuples of a batch into a state.
+
+    Example:
+
+        class Put(StateUpdater):
+            def update_state(self, state, tuples, collector):
+                state.multi_put([[tup[0]] for tup in tuples], [tup[1] for tup in tuples])
+    """
 
     def update_state(
         self, state: Any, tuples: list[TridentTuple], collector: TridentCollector

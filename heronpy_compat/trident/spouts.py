@@ -47,7 +47,14 @@ class TridentSpout(CalledByEngine):
 
 
 class BatchCoordinator(BatchEnd):
-    """Coordinator of an ITridentSpout: runs in one task."""
+    """Coordinator of an ITridentSpout: runs in one task.
+
+    Example:
+
+        class Offsets(BatchCoordinator):
+            def initialize_transaction(self, txid, previous, current):
+                return current or [previous[1], previous[1] + 100] if previous else [0, 100]
+    """
 
     def initialize_transaction(self, txid: int, previous: Any, current: Any) -> Any:
         """The metadata of a batch; `previous` is the previous batch's metadata, `current` the
@@ -66,7 +73,15 @@ class BatchCoordinator(BatchEnd):
 
 
 class Emitter(CalledByEngine):
-    """Emitter of an ITridentSpout: runs in each of its tasks."""
+    """Emitter of an ITridentSpout: runs in each of its tasks.
+
+    Example:
+
+        class Lines(Emitter):
+            def emit_batch(self, attempt, metadata, collector):
+                for number in range(*metadata):
+                    collector.emit([f"line {number}"])
+    """
 
     def emit_batch(
         self, attempt: TransactionAttempt, metadata: Any, collector: TridentCollector
@@ -82,7 +97,19 @@ class Emitter(CalledByEngine):
 
 
 class ITridentSpout(TridentSpout):
-    """The general kind."""
+    """The general kind.
+
+    Example:
+
+        class Lines(ITridentSpout):
+            output_fields = ["line"]
+
+            def get_coordinator(self, stream_id, conf, context):
+                return Offsets()
+
+            def get_emitter(self, stream_id, conf, context):
+                return LinesOfOffsets()
+    """
 
     def get_coordinator(self, stream_id: str, conf: dict[str, Any], context: Any) -> Any:
         """A BatchCoordinator."""
@@ -94,7 +121,23 @@ class ITridentSpout(TridentSpout):
 
 
 class ICommitterTridentSpout(ITridentSpout):
-    """A spout whose emitters have `commit(attempt)`."""
+    """A spout whose emitters have `commit(attempt)`.
+
+    Example:
+
+        class Committing(Emitter):
+            def emit_batch(self, attempt, metadata, collector):
+                collector.emit([attempt.get_transaction_id()])
+
+            def commit(self, attempt):
+                print("committed", attempt.get_transaction_id())
+
+        class Numbers(ICommitterTridentSpout):
+            output_fields = ["number"]
+
+            def get_emitter(self, stream_id, conf, context):
+                return Committing()
+    """
 
 
 class IBatchSpout(TridentSpout, BatchEnd):
@@ -132,7 +175,14 @@ class IBatchSpout(TridentSpout, BatchEnd):
 
 
 class PartitionsCoordinator(BatchEnd):
-    """Of a partitioned spout."""
+    """Of a partitioned spout.
+
+    Example:
+
+        class Files(PartitionsCoordinator):
+            def get_partitions_for_batch(self):
+                return ["a.txt", "b.txt"]
+    """
 
     def is_ready(self, txid: int) -> bool:
         """Whether the batch may start now."""
@@ -163,7 +213,20 @@ class PartitionedEmitter(CalledByEngine):
 
 
 class TransactionalEmitter(PartitionedEmitter):
-    """Of an IPartitionedTridentSpout."""
+    """Of an IPartitionedTridentSpout.
+
+    Example:
+
+        class Numbers(TransactionalEmitter):
+            def emit_partition_batch_new(self, attempt, collector, partition, last):
+                metadata = [last[1], last[1] + 10] if last else [0, 10]
+                self.emit_partition_batch(attempt, collector, partition, metadata)
+                return metadata
+
+            def emit_partition_batch(self, attempt, collector, partition, metadata):
+                for number in range(*metadata):
+                    collector.emit([number])
+    """
 
     def emit_partition_batch_new(
         self, attempt: TransactionAttempt, collector: TridentCollector, partition: Any, last: Any
@@ -184,7 +247,17 @@ class TransactionalEmitter(PartitionedEmitter):
 
 
 class OpaqueEmitter(PartitionedEmitter):
-    """Of an IOpaquePartitionedTridentSpout."""
+    """Of an IOpaquePartitionedTridentSpout.
+
+    Example:
+
+        class Available(OpaqueEmitter):
+            def emit_partition_batch(self, attempt, collector, partition, last):
+                start = last or 0
+                for number in range(start, start + 10):
+                    collector.emit([number])
+                return start + 10
+    """
 
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: TridentCollector, partition: Any, last: Any
@@ -195,7 +268,19 @@ class OpaqueEmitter(PartitionedEmitter):
 
 
 class IPartitionedTridentSpout(TridentSpout):
-    """Transactional spout over re-readable partitions."""
+    """Transactional spout over re-readable partitions.
+
+    Example:
+
+        class Lines(IPartitionedTridentSpout):
+            output_fields = ["line"]
+
+            def get_coordinator(self, conf, context):
+                return Files()
+
+            def get_emitter(self, conf, context):
+                return LinesOfFiles()
+    """
 
     def get_coordinator(self, conf: dict[str, Any], context: Any) -> Any:
         """A PartitionsCoordinator."""
@@ -207,7 +292,19 @@ class IPartitionedTridentSpout(TridentSpout):
 
 
 class IOpaquePartitionedTridentSpout(TridentSpout):
-    """Opaque, of partitions that may be away when a batch is replayed."""
+    """Opaque, of partitions that may be away when a batch is replayed.
+
+    Example:
+
+        class Lines(IOpaquePartitionedTridentSpout):
+            output_fields = ["line"]
+
+            def get_coordinator(self, conf, context):
+                return Files()
+
+            def get_emitter(self, conf, context):
+                return AvailableLines()
+    """
 
     def get_coordinator(self, conf: dict[str, Any], context: Any) -> Any:
         """A PartitionsCoordinator."""

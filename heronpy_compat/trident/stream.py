@@ -43,7 +43,14 @@ from heronpy_compat.trident.windowing.windowed_stream import StreamWithWindows
 
 
 class Stream(StreamWithWindows, NamesMissing):
-    """The tuples of a node, batch by batch."""
+    """The tuples of a node, batch by batch.
+
+    Example:
+
+        topology = TridentTopology()
+        words = topology.new_stream("lines", spout).each("line", Split(), "word")
+        words.project("word").filter(Long()).peek(print)
+    """
 
     def __init__(self, graph: TridentGraph, node: StreamNode, label: str = "") -> None:
         self.graph = graph
@@ -319,7 +326,15 @@ def _refuse_aggregator(aggregator: Any) -> None:
 
 
 class TridentState:
-    """A state in a topology: for queries, and for the stream of its new values."""
+    """A state in a topology: for queries, and for the stream of its new values.
+
+    Example:
+
+        counts = stream.group_by("word").persistent_aggregate(
+            MemoryMapState.Factory(), None, Count(), "count"
+        )
+        counts.new_values_stream().peek(print)
+    """
 
     def __init__(self, stream: Stream | None, spec: StateSpec) -> None:
         """`stream`: None for a query-only state."""
@@ -346,7 +361,12 @@ class TridentState:
 
 
 class GroupedStream(NamesMissing):
-    """A stream grouped by some of its fields."""
+    """A stream grouped by some of its fields.
+
+    Example:
+
+        counts = stream.group_by("word").aggregate(["word"], Count(), ["count"])
+    """
 
     def __init__(self, stream: Stream, group: Names) -> None:
         self._stream = stream

@@ -157,7 +157,13 @@ class Session(_WholeWindows):
 
 @dataclass(frozen=True, slots=True)
 class Global(_WholeWindows):
-    """One window without end: complete at the end of the input, shown before by a trigger."""
+    """One window without end: complete at the end of the input, shown before by a trigger.
+
+    Example:
+
+        class Totals(KeyedWindowBolt):
+            window = Global()
+    """
 
     def windows(self, timestamp_ms: int) -> Sequence[TimeWindow]:
         """The one global window."""

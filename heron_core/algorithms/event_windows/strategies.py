@@ -79,7 +79,19 @@ class ByPartition(BoundedDisorder):
 
 
 class Given(WatermarkStrategy):
-    """Watermarks come from the spouts' `emit_watermark`, independent of events."""
+    """Watermarks come from the spouts' `emit_watermark`, independent of events.
+
+    Example:
+
+        from heronpy_compat import Spout
+
+        class Measured(Spout):
+            outputs = ["value", "time_ms"]
+
+            def next_tuple(self):
+                self.emit([1, 1000])
+                self.emit_watermark(1000)
+    """
 
     def watermark_ms(self, event: Any, timestamp_ms: int) -> int | None:
         """None: events give no watermark."""

@@ -19,7 +19,15 @@ class TimeWindow(NamedTuple):
 
 
 class Firing(StrEnum):
-    """Why a result is shown: before its window is complete, because it is, or once more after."""
+    """Why a result is shown: before its window is complete, because it is, or once more after.
+
+    Example:
+
+        class Counts(KeyedWindowBolt):
+            def values(self, result):
+                is_final = result.firing is not Firing.EARLY
+                return [result.key, result.value, is_final]
+    """
 
     EARLY = "early"
     ON_TIME = "on time"

@@ -1,8 +1,6 @@
 """heronpy.api.state.keyed_state."""
 
 from heron_api.state.keyed_state import DeclaredState as DeclaredState
-from heron_api.state.keyed_state import S as S
-from heron_api.state.keyed_state import declared_states as declared_states
 from heron_api.state.keyed_state import list_state as list_state
 from heron_api.state.keyed_state import map_state as map_state
 from heron_api.state.keyed_state import mergeable_state as mergeable_state

@@ -1,4 +1,3 @@
 """heronpy.api.state.migration."""
 
 from heron_api.state.migration import OldState as OldState
-from heron_api.state.migration import migrate as migrate

@@ -73,6 +73,18 @@ class Grouping:
     SHUFFLE: evenly; LOCAL_OR_SHUFFLE: evenly within the container if possible; GLOBAL: all to the
     lowest task; ALL: to every task; NONE: left to the engine; DIRECT: to the task named by the
     emitter. Default: SHUFFLE, and DIRECT for a direct stream.
+
+    Example:
+
+        from heronpy_compat.streamparse import Bolt, Spout, Topology
+
+        class Words(Spout):
+            outputs = ["word"]
+
+        class Counts(Topology):
+            words = Words.spec()
+            count = Bolt.spec(inputs={words: Grouping.fields("word")}, par=2)
+            log = Bolt.spec(inputs={words: Grouping.SHUFFLE})
     """
 
     __slots__ = ()

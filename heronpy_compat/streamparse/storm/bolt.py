@@ -11,7 +11,15 @@ __all__ = ["BatchingBolt", "Bolt", "JavaBolt", "ShellBolt", "TicklessBatchingBol
 
 
 class JavaBolt(Component):
-    """A bolt of Java, for which there has to be an equivalent here."""
+    """A bolt of Java, for which there has to be an equivalent here.
+
+    Example:
+
+        count = JavaBolt.spec(
+            name="count", full_class_name="org.apache.storm.starter.bolt.RollingCountBolt",
+            args_list=[9, 3], inputs=[], outputs=["word", "count", "length"],
+        )
+    """
 
     @classmethod
     def spec(
@@ -35,7 +43,12 @@ class JavaBolt(Component):
 
 
 class ShellBolt(Component):
-    """A bolt that is a program of any language, speaking Storm's multi-lang protocol."""
+    """A bolt that is a program of any language, speaking Storm's multi-lang protocol.
+
+    Example:
+
+        split = ShellBolt.spec(name="split", command="node", script="split.js", outputs=["word"])
+    """
 
     @classmethod
     def spec(
@@ -85,8 +98,26 @@ class Bolt(pystorm_bolt.Bolt, ShellBolt):
 
 
 class BatchingBolt(pystorm_bolt.BatchingBolt, Bolt):
-    """Base of bolts that work on batches: override `process_batch(key, tups)`."""
+    """Base of bolts that work on batches: override `process_batch(key, tups)`.
+
+    Example:
+
+        class Insert(BatchingBolt):
+            ticks_between_batches = 5
+
+            def process_batch(self, key, tups):
+                self.logger.info("%d rows", len(tups))
+    """
 
 
 class TicklessBatchingBolt(pystorm_bolt.TicklessBatchingBolt, BatchingBolt):
-    """Base of bolts whose batches end by time: override `process_batch(key, tups)`."""
+    """Base of bolts whose batches end by time: override `process_batch(key, tups)`.
+
+    Example:
+
+        class Insert(TicklessBatchingBolt):
+            secs_between_batches = 2
+
+            def process_batch(self, key, tups):
+                self.logger.info("%d rows", len(tups))
+    """

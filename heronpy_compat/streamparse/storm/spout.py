@@ -11,7 +11,15 @@ __all__ = ["JavaSpout", "ReliableSpout", "ShellSpout", "Spout"]
 
 
 class JavaSpout(Component):
-    """A spout of Java, for which there has to be an equivalent here."""
+    """A spout of Java, for which there has to be an equivalent here.
+
+    Example:
+
+        words = JavaSpout.spec(
+            name="words", full_class_name="org.apache.storm.testing.TestWordSpout", args_list=[],
+            outputs=["word"],
+        )
+    """
 
     @classmethod
     def spec(
@@ -34,7 +42,12 @@ class JavaSpout(Component):
 
 
 class ShellSpout(Component):
-    """A spout that is a program of any language, speaking Storm's multi-lang protocol."""
+    """A spout that is a program of any language, speaking Storm's multi-lang protocol.
+
+    Example:
+
+        lines = ShellSpout.spec(name="lines", command="node", script="lines.js", outputs=["line"])
+    """
 
     @classmethod
     def spec(
@@ -78,4 +91,18 @@ class Spout(pystorm_spout.Spout, ShellSpout):
 
 
 class ReliableSpout(pystorm_spout.ReliableSpout, Spout):
-    """Base of spouts that emit a failed tuple again, up to `max_fails` times."""
+    """Base of spouts that emit a failed tuple again, up to `max_fails` times.
+
+    Example:
+
+        class Numbers(ReliableSpout):
+            outputs = ["number"]
+            max_fails = 3
+
+            def initialize(self, stormconf, context):
+                self.number = 0
+
+            def next_tuple(self):
+                self.number += 1
+                self.emit([self.number], tup_id=self.number)
+    """

@@ -4,7 +4,13 @@ from typing import NamedTuple
 
 
 class TransactionAttempt(NamedTuple):
-    """A transaction id, the same in each replay of the batch, and the number of the attempt."""
+    """A transaction id, the same in each replay of the batch, and the number of the attempt.
+
+    Example:
+
+        attempt = TransactionAttempt(7, 1)
+        assert (attempt.get_transaction_id(), attempt.get_attempt_id()) == (7, 1)
+    """
 
     txid: int
     attempt_id: int

@@ -12,7 +12,14 @@ Update = Callable[[Any], Any]
 
 
 class State(CalledByEngine):
-    """Something that is updated batch by batch, in the order of their transaction ids."""
+    """Something that is updated batch by batch, in the order of their transaction ids.
+
+    Example:
+
+        class Log(State):
+            def commit(self, txid):
+                print("batch", txid, "is stored")
+    """
 
     def discard_attempt(self, txid: int) -> bool:
         """Undo the changes of a failed attempt of the batch, whose tuples may have differed; return
@@ -35,7 +42,25 @@ class ReadOnlyMapState(State):
 
 
 class MapState(ReadOnlyMapState):
-    """A state of values by key."""
+    """A state of values by key.
+
+    Example:
+
+        class Cache(MapState):
+            def __init__(self):
+                self.values = {}
+
+            def multi_get(self, keys):
+                return [self.values.get(tuple(key)) for key in keys]
+
+            def multi_put(self, keys, values):
+                self.values |= zip(map(tuple, keys), values)
+
+            def multi_update(self, keys, updates):
+                found = zip(updates, self.multi_get(keys))
+                self.multi_put(keys, [update(value) for update, value in found])
+                return self.multi_get(keys)
+    """
 
     def multi_update(self, keys: Sequence[Key], updates: Sequence[Update]) -> list[Any]:
         """Update and return the value of each key."""
@@ -47,7 +72,14 @@ class MapState(ReadOnlyMapState):
 
 
 class ReadOnlySnapshottable(State):
-    """A state of one value."""
+    """A state of one value.
+
+    Example:
+
+        class Constant(ReadOnlySnapshottable):
+            def get(self):
+                return 42
+    """
 
     def get(self) -> Any:
         """The value, or None."""
@@ -55,7 +87,23 @@ class ReadOnlySnapshottable(State):
 
 
 class Snapshottable(ReadOnlySnapshottable):
-    """An updatable state of one value."""
+    """An updatable state of one value.
+
+    Example:
+
+        class Total(Snapshottable):
+            value = None
+
+            def get(self):
+                return self.value
+
+            def set(self, value):
+                self.value = value
+
+            def update(self, update):
+                self.set(update(self.value))
+                return self.value
+    """
 
     def update(self, update: Update) -> Any:
         """Update and return the value."""
@@ -67,7 +115,17 @@ class Snapshottable(ReadOnlySnapshottable):
 
 
 class ITupleCollection(State):
-    """A state whose rows can be listed."""
+    """A state whose rows can be listed.
+
+    Example:
+
+        class Rows(ITupleCollection):
+            def __init__(self, values):
+                self.values = values
+
+            def get_tuples(self):
+                return [[key, value] for key, value in self.values.items()]
+    """
 
     def get_tuples(self) -> list[list[Any]]:
         """All rows: the key's values and the value."""
@@ -76,7 +134,20 @@ class ITupleCollection(State):
 
 class IBackingMap(Protocol):
     """Storage of a map state, e.g. a database. Values are of the map's kind: plain,
-    TransactionalValue or OpaqueValue."""
+    TransactionalValue or OpaqueValue.
+
+    Example:
+
+        class Table:
+            def __init__(self):
+                self.rows = {}
+
+            def multi_get(self, keys):
+                return [self.rows.get(tuple(key)) for key in keys]
+
+            def multi_put(self, keys, values):
+                self.rows |= zip(map(tuple, keys), values)
+    """
 
     def multi_get(self, keys: Sequence[Key]) -> list[Any]:
         """The stored value of each key; None for an unknown key."""

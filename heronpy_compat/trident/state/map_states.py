@@ -33,7 +33,13 @@ GLOBAL_KEY = ("$GLOBAL$",)
 
 @dataclass(frozen=True, slots=True)
 class TransactionalValue:
-    """A value and its writing transaction."""
+    """A value and its writing transaction.
+
+    Example:
+
+        stored = TransactionalValue(7, 42)
+        assert (stored.txid, stored.val) == (7, 42)
+    """
 
     txid: int | None
     val: Any
@@ -41,7 +47,13 @@ class TransactionalValue:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueValue:
-    """A value, its writing transaction and the previous value."""
+    """A value, its writing transaction and the previous value.
+
+    Example:
+
+        stored = OpaqueValue(7, 42, 40)
+        assert (stored.curr_txid, stored.curr, stored.prev) == (7, 42, 40)
+    """
 
     curr_txid: int | None
     curr: Any
@@ -146,7 +158,14 @@ class _BatchMap(MapState):
 
 
 class NonTransactionalMap(_BatchMap):
-    """Plain values: each attempt of a batch counts."""
+    """Plain values: each attempt of a batch counts.
+
+    Example:
+
+        class Factory(StateFactory):
+            def make_state(self, conf, context, partition_index, num_partitions):
+                return NonTransactionalMap(Table(conf["table.url"]))
+    """
 
     def _value_of(self, stored: Any) -> Any:
         return stored
@@ -159,7 +178,14 @@ class NonTransactionalMap(_BatchMap):
 
 
 class TransactionalMap(_BatchMap):
-    """Values with their transaction: exactly-once if the attempts of a batch have equal tuples."""
+    """Values with their transaction: exactly-once if the attempts of a batch have equal tuples.
+
+    Example:
+
+        class Factory(StateFactory):
+            def make_state(self, conf, context, partition_index, num_partitions):
+                return TransactionalMap(Table(conf["table.url"]))
+    """
 
     def _value_of(self, stored: Any) -> Any:
         return stored.val
@@ -211,7 +237,14 @@ class OpaqueMap(_BatchMap):
 
 
 class SnapshottableMap(MapState, Snapshottable, ITupleCollection):
-    """A map state that is also a single value: the value of a reserved key."""
+    """A map state that is also a single value: the value of a reserved key.
+
+    Example:
+
+        class Factory(StateFactory):
+            def make_state(self, conf, context, partition_index, num_partitions):
+                return SnapshottableMap(TransactionalMap(Table(conf["table.url"])))
+    """
 
     def __init__(self, states: MapState, global_key: Key = GLOBAL_KEY) -> None:
         self.states = states

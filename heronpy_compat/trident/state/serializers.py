@@ -9,7 +9,13 @@ _pack, _unpack = packer(), unpacker(pickles=True)
 
 
 class NonTransactionalSerializer:
-    """Of a NonTransactionalMap."""
+    """Of a NonTransactionalMap.
+
+    Example:
+
+        serializer = NonTransactionalSerializer()
+        assert serializer.deserialize(serializer.serialize([1, "a"])) == [1, "a"]
+    """
 
     def serialize(self, stored: Any) -> bytes:
         """The stored value as bytes."""
@@ -21,7 +27,15 @@ class NonTransactionalSerializer:
 
 
 class TransactionalSerializer:
-    """Of a TransactionalMap."""
+    """Of a TransactionalMap.
+
+    Example:
+
+        from heronpy_compat.trident import TransactionalValue
+
+        serializer = TransactionalSerializer()
+        assert serializer.deserialize(serializer.serialize(TransactionalValue(7, 42))).val == 42
+    """
 
     def serialize(self, stored: TransactionalValue) -> bytes:
         """The stored value as bytes."""

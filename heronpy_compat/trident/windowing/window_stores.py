@@ -9,7 +9,23 @@ from heronpy_compat.trident.execution.numbered_records import NumberedRecords
 
 class WindowsStore(CalledByEngine):
     """Storage of values by text keys, e.g. a database. Writes are durable when a method returns;
-    values are lists that tuples can carry."""
+    values are lists that tuples can carry.
+
+    Example:
+
+        class Table(WindowsStore):
+            def __init__(self):
+                self.rows = {}
+
+            def get(self, key):
+                return self.rows.get(key)
+
+            def put(self, key, value):
+                self.rows[key] = value
+
+            def remove(self, key):
+                self.rows.pop(key, None)
+    """
 
     def get(self, key: str) -> Any:
         """The value of a key, or None."""
@@ -42,7 +58,14 @@ class WindowsStore(CalledByEngine):
 
 
 class WindowsStoreFactory(CalledByEngine):
-    """Creates the store of one partition of one window."""
+    """Creates the store of one partition of one window.
+
+    Example:
+
+        class Tables(WindowsStoreFactory):
+            def create(self, conf):
+                return Table(conf["windows.url"])
+    """
 
     def create(self, conf: dict[str, Any]) -> WindowsStore:
         """Called once in each process."""
@@ -51,7 +74,14 @@ class WindowsStoreFactory(CalledByEngine):
 
 class InMemoryWindowsStore(WindowsStore):
     """In-memory store that records changes per batch and so survives its process; Storm's is lost
-    with its worker."""
+    with its worker.
+
+    Example:
+
+        store = InMemoryWindowsStore()
+        store.put("count", [1])
+        assert store.get("count") == [1]
+    """
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
@@ -112,7 +142,13 @@ class InMemoryWindowsStore(WindowsStore):
 
 
 class InMemoryWindowsStoreFactory(WindowsStoreFactory):
-    """Makes stores in memory."""
+    """Makes stores in memory.
+
+    Example:
+
+        stores = InMemoryWindowsStoreFactory()
+        windows = stream.tumbling_window(100, stores, ["word"], Count(), ["count"])
+    """
 
     def create(self, conf: dict[str, Any]) -> WindowsStore:
         """See WindowsStoreFactory."""
