@@ -195,7 +195,8 @@ class Grouping(metaclass=_GroupingNames):
 
     @classmethod
     def custom(cls, customgrouper: ICustomGrouping | str) -> CustomGrouping:
-        """Grouping by `customgrouper`: an ICustomGrouping or its class path."""
+        """Grouping by `customgrouper`: an ICustomGrouping or its class path. WrongArgumentError for
+        another type."""
         if not isinstance(customgrouper, (ICustomGrouping, str)):
             raise WrongArgumentError(
                 "Grouping.custom takes an instance of ICustomGrouping or its class path as a"
@@ -205,7 +206,8 @@ class Grouping(metaclass=_GroupingNames):
 
     @classmethod
     def custom_serialized(cls, serialized: bytes, is_java: bool = True) -> CustomGrouping:
-        """Like `custom`, for a pickled object; Java objects are not supported."""
+        """Like `custom`, for a pickled object; Java objects are not supported. WrongArgumentError
+        unless bytes."""
         if not isinstance(serialized, bytes):
             raise WrongArgumentError(f"Grouping.custom_serialized takes bytes, not {serialized!r}")
         if is_java:

@@ -164,7 +164,8 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         return types
 
     def leave(self, why: str) -> NoReturn:
-        """End the process; the restart restores the topology to a point without loss."""
+        """End the process; the restart restores the topology to a point without loss. Raises
+        ComponentError."""
         text = f"{self._name}: {why}"
         self.delegate.call_soon(partial(self.delegate.leave, text))
         raise ComponentError(text)

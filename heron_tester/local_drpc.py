@@ -66,7 +66,8 @@ class LocalDRPC:
         return self._outcome(self.submit(function, arguments))
 
     def submit(self, function: str, arguments: str) -> str:
-        """Take a call and return its id, for several calls at a time; see `result`."""
+        """Take a call and return its id, for several calls at a time; see `result`.
+        DRPCExecutionException if the spout fails."""
         self._now()
         try:
             return self._requests.table.call(function, arguments, self._requests.now)

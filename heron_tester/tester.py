@@ -111,7 +111,7 @@ class TopologyTester:
 
         With a `tup_id` a spout's tuple is tracked: `acked` and `failed` report the outcome. The
         spout's own ack and fail are not called, because the spout does not know the tuple; a failed
-        tuple is fed again up to `replays` times.
+        tuple is fed again up to `replays` times. UsageError for a bolt with a `tup_id`.
         """
         engine = self._engine
         engine.check(component)
@@ -147,7 +147,7 @@ class TopologyTester:
         """Call next_tuple of each spout in turn, `calls` times, and deliver; returns the calls.
 
         Without `calls`, until each spout is finished or emits nothing. A spout with
-        topology.max.spout.pending tuples under way is not called.
+        topology.max.spout.pending tuples under way is not called. UsageError for a bolt.
         """
         engine, total = self._engine, 0
         names = [component.name for component in engine.topology.components if component.is_spout]
@@ -189,7 +189,8 @@ class TopologyTester:
         is complete.
 
         It is not if a state cannot be saved (see `errors`), or if something crashes meanwhile. Only
-        for topologies whose topology.reliability.mode is EFFECTIVELY_ONCE.
+        for topologies whose topology.reliability.mode is EFFECTIVELY_ONCE. UsageError in other
+        modes.
         """
         checkpoints = self._engine.cluster.checkpoints
         if checkpoints is None:

@@ -91,7 +91,8 @@ class HeronComponentSpec:
         return {key: heron_value(value) for key, value in custom_config.items()}
 
     def to_spec(self) -> ComponentSpec:
-        """The component as a value of the core; TopologyError or TypeError for an invalid spec."""
+        """The component as a value of the core; TopologyError or TypeError for an invalid spec.
+        UnnamedInputError without a name."""
         if self.name is None:
             raise UnnamedInputError(f"{self._label} has no name: give it one with spec(name=...)")
         inputs = self._sanitize_inputs() or {}

@@ -68,8 +68,7 @@ class Spout(BaseSpout):
     def emit_watermark(self, watermark_ms: int) -> None:
         """Say that no event emitted from here on happened before `watermark_ms`, in milliseconds
         since 1970. It travels behind the tuples emitted so far, through all bolts (WINDOWS.md);
-        heronpy has none.
-        """
+        heronpy has none. WrongArgumentError unless a whole number."""
         if type(watermark_ms) is not int or not -END_OF_TIME <= watermark_ms < END_OF_TIME:
             raise WrongArgumentError(
                 f"a watermark is a whole number of milliseconds since 1970, not {watermark_ms!r}"

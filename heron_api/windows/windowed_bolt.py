@@ -120,7 +120,8 @@ class WindowedBolt(TupleWindowBolt[ReadRow]):
         return cls.timestamp is not WindowedBolt.timestamp
 
     def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
-        """Read the window's extent and request ticks; call super when overriding."""
+        """Read the window's extent and request ticks; call super when overriding. ComponentError
+        for an invalid extent."""
         name = name_of(self, context)
         try:
             settings = self._checked(config)

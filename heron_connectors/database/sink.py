@@ -241,7 +241,7 @@ class DatabaseSink(WriteAheadSink):
 
     def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
         """The rows that fit; what does not is told and counted now, as a commit is of all rows or
-        of none."""
+        of none. ComponentError for an unfit table."""
         if self._dialect is None:
             return transaction
         if self._known is None:

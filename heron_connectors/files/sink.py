@@ -75,7 +75,8 @@ class FileSink(PartFileSink):
         return "text" if widths == {1} else "json"
 
     def line_of(self, tup: "Tuple") -> bytes:
-        """What is written for a tuple, without the end of the line."""
+        """What is written for a tuple, without the end of the line. ValueError for a value without
+        a text form."""
         if self._format == "json":
             return object_of(tup.fields, tup.values)
         (value,) = tup.values

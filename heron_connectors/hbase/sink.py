@@ -146,7 +146,7 @@ class HBaseSink(WriteAheadSink):
         return [self._timestamp_ms, [[key, cells] for key, cells in transaction]]
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
-        """Put all rows with the transaction's timestamp."""
+        """Put all rows with the transaction's timestamp. ComponentError if HBase refuses."""
         timestamp_ms, rows = prepared
         self._timestamp_ms = max(self._timestamp_ms, timestamp_ms)
         try:

@@ -216,7 +216,8 @@ class IcebergSink(TableSink):
             self._two_phase_state.put(STATE_KEY, self._saved)
 
     def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
-        """The valid rows, and the table's snapshot before the commit."""
+        """The valid rows, and the table's snapshot before the commit. ComponentError for an unfit
+        table."""
         try:
             self.present()
         except Exception:
@@ -260,7 +261,7 @@ class IcebergSink(TableSink):
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
         """Add a snapshot with the rows, unless already committed. Rows rejected by the current
-        table are left out, reported and counted."""
+        table are left out, reported and counted. ComponentError after repeated conflicts."""
         if not prepared:
             return
         rows, base = prepared

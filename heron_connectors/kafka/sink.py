@@ -240,7 +240,8 @@ class KafkaSink(WriteAheadSink):
                 self._limits.append(topic_limit(most, self._topic))
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
-        """Write the records in a transaction, unless it was committed before."""
+        """Write the records in a transaction, unless it was committed before. ComponentError for a
+        refused transaction."""
         producer, self._transactional = self._transactional, None
         try:
             if producer is None:
@@ -291,7 +292,8 @@ class KafkaSink(WriteAheadSink):
     # --- records one by one -----------------------------------------------------------------------
 
     def process(self, tup: Any) -> None:
-        """Pass a record to the producer, or retain the record for the checkpoint."""
+        """Pass a record to the producer, or retain the record for the checkpoint. ComponentError
+        for a record refused for good."""
         if self.is_two_phase or self.is_in_batch:
             super().process(tup)
             return

@@ -117,7 +117,8 @@ class LinearDRPCTopologyBuilder:
         self._bolts: list[LinearDRPCInputDeclarer] = []
 
     def add_bolt(self, bolt: LinearBolt, parallelism: int = 1) -> LinearDRPCInputDeclarer:
-        """Append a bolt class; the returned object declares the input grouping."""
+        """Append a bolt class; the returned object declares the input grouping. WrongArgumentError
+        for another type."""
         if not (isinstance(bolt, type) and issubclass(bolt, (Bolt, BaseBatchBolt))):
             raise WrongArgumentError(
                 f"add_bolt takes a class derived from BaseBasicBolt, BaseBatchBolt or Bolt, not"

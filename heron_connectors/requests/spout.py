@@ -46,7 +46,8 @@ class DRPCSpout(Spout):
         function: str | None = None,
         drpc: Any = None,
     ) -> HeronComponentSpec:
-        """This spout for a `function`; with a LocalDRPC as `drpc`, for its calls."""
+        """This spout for a `function`; with a LocalDRPC as `drpc`, for its calls.
+        WrongArgumentError without a function."""
         given: dict[str, Any] = dict(config or {})
         if function is not None:
             given[FUNCTION] = function
@@ -71,7 +72,8 @@ class DRPCSpout(Spout):
         return None
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
-        """Learn the servers; requests are fetched from the first activation on."""
+        """Learn the servers; requests are fetched from the first activation on. ComponentError with
+        a LocalDRPC outside of a tester."""
         self._component = context.get_component_id()
         self._function = str(config[FUNCTION])
         self._local: LocalRequests | None = None

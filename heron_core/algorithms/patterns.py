@@ -45,7 +45,8 @@ class Pattern:
     excluded: tuple[Fits, ...] = ()
 
     def within(self, secs: float) -> "Pattern":
-        """The last event comes at most so many seconds after the first."""
+        """The last event comes at most so many seconds after the first. TopologyError unless
+        positive."""
         is_number = isinstance(secs, int | float) and not isinstance(secs, bool)
         if not is_number or not 0 < secs < float("inf"):
             raise TopologyError(f"within takes a positive number of seconds, not {secs!r}")

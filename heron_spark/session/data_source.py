@@ -56,7 +56,7 @@ class HeronpySource(DataSource):
         return FORMAT
 
     def schema(self) -> str:
-        """By the types that the topology declares."""
+        """By the types that the topology declares. UsageError without declared types."""
         shared = self._shared(is_sink=True)
         if not shared.schema:
             raise UsageError(
@@ -76,7 +76,7 @@ class HeronpySource(DataSource):
         return SegmentStreamReader(folder, schema, removes)
 
     def streamWriter(self, schema: Any, overwrite: bool) -> "SegmentWriter":  # noqa: N802
-        """A segment for each batch."""
+        """A segment for each batch. UsageError for other fields than the topology's."""
         shared = self._shared(is_sink=False)
         absent = [each for each in shared.fields if each not in schema.names]
         if absent:

@@ -28,7 +28,8 @@ def delta_table(
     """A function for `writeStream.foreachBatch` that appends to a Delta table.
 
     `table` is a folder or URL, created if missing and divided by `partition_by`. Each batch passes
-    through the driver, and has to fit its memory. ComponentError without deltalake.
+    through the driver, and has to fit its memory. ComponentError without deltalake. UsageError
+    outside of a started query.
     """
     needed("deltalake", PURPOSE)
     path = os.fspath(table)

@@ -105,7 +105,7 @@ def run(
     """Run a topology to its end: all spouts finish, or read static DataFrames.
 
     Returns {component: {"executed", "emitted", "errors", "failed", "acked"}}, of the batches of
-    this run.
+    this run. HeronError if a component fails.
 
         counts = run(WordCount, spark)
         print(counts["count"]["executed"])

@@ -16,12 +16,14 @@ class Config:
     EFFECTIVELY_ONCE = 3
 
     def __init__(self, config: dict[str, Any] | None = None) -> None:
+        """Config with given keys; StreamletError unless a dict."""
         if config is not None and not isinstance(config, dict):
             raise StreamletError(f"Config takes a dict, not {config!r}")
         self._api_config: dict[str, Any] = {} if config is None else config
 
     def set_delivery_semantics(self, semantics: int) -> None:
-        """ATMOST_ONCE, ATLEAST_ONCE or EFFECTIVELY_ONCE of this class."""
+        """ATMOST_ONCE, ATLEAST_ONCE or EFFECTIVELY_ONCE of this class. StreamletError for another
+        value."""
         mode = _MODES.get(semantics)
         if mode is None:
             raise StreamletError(f"unknown delivery semantics: {semantics!r}")
@@ -32,7 +34,8 @@ class Config:
         self._api_config[api_constants.TOPOLOGY_STMGRS] = int(ncontainers)
 
     def set_container_resources(self, resources: Resources) -> None:
-        """What a container may use; an amount that was not set is left to the packing."""
+        """What a container may use; an amount that was not set is left to the packing.
+        StreamletError for another type."""
         if not isinstance(resources, Resources):
             raise StreamletError(f"container resources must be Resources, not {resources!r}")
         if resources.get_cpu():

@@ -113,7 +113,8 @@ class KeyedStreamlet(Generic[Element]):
         return self.processed(_checked_process(function, on_timer))
 
     def match(self, pattern: Pattern) -> EventStageStreamlet[tuple[Any, list[Element]]]:
-        """(key, [events]) of each match of a pattern: `sequence(a, b).within(60).not_(c)`."""
+        """(key, [events]) of each match of a pattern: `sequence(a, b).within(60).not_(c)`.
+        StreamletError for another type, or a pattern without events."""
         if not isinstance(pattern, Pattern):
             raise StreamletError(
                 f"match takes a pattern, sequence(a, b).within(60), not {pattern!r}"
@@ -146,7 +147,7 @@ class KeyedStreamlet(Generic[Element]):
         """(KeyedWindow, join_function(left, right)) of each pair with equal keys in a window.
 
         `kind` is inner, left, right or outer; a missing side is None. Late elements go to
-        `late_elements()`.
+        `late_elements()`. StreamletError for another kind.
         """
         if kind not in JOINS:
             raise StreamletError(f"a join is {', '.join(JOINS)}, not {kind!r}")
@@ -164,7 +165,8 @@ class KeyedStreamlet(Generic[Element]):
         join_function: Callable[[Element, Right], Made],
     ) -> EventStageStreamlet[tuple[Any, Made]]:
         """(key, join_function(left, right)) of each pair with equal keys whose right element is
-        `lower_ms` to `upper_ms` later than the left element."""
+        `lower_ms` to `upper_ms` later than the left element. StreamletError without event time on
+        both sides."""
         IntervalJoin(lower_ms, upper_ms)
         stage = self._join_stage(other, "interval_join", join_function)
         if stage.left.timestamp is None or (stage.right and stage.right.timestamp is None):
@@ -240,6 +242,7 @@ class WindowedStreamlet(Generic[Element]):
         result(accumulator). `late_elements()` of what it returns has what came too late. With
         `partials`, so many partitions aggregate any elements of any key first, and their values are
         merged: of a Monoid (a sketch, say), and where one key has most of the elements.
+        StreamletError for an invalid aggregate.
         """
         try:
             checked_aggregate(aggregate, "aggregate")

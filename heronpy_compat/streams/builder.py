@@ -33,7 +33,7 @@ class StreamBuilder:
         """The default stream of a spout. The mapper converts tuples to elements, by default to the
         first value; a PairValueMapper gives a PairStream. `source` is a spout class, or, as in
         streamlets, a Generator or a function that returns elements; the latter two need no mapper.
-        """
+        StreamletError for an invalid parallelism, mapper or config."""
         if type(parallelism) is not int or parallelism < 1:
             raise StreamletError(f"newStream: parallelism is a number from 1 on: {parallelism!r}")
         if isinstance(source, type):

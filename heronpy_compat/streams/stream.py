@@ -114,7 +114,8 @@ class Stream:
         return self._each(PairStream, FlatMapEach(function), lambda made: made.flat_map(function))
 
     def window(self, windows: StreamWindows) -> Self:
-        """The elements in windows: aggregates and joins behind it are of each window."""
+        """The elements in windows: aggregates and joins behind it are of each window.
+        StreamletError for another type."""
         if not isinstance(windows, StreamWindows):
             raise StreamletError(
                 f"window takes TumblingWindows.of(…) or SlidingWindows.of(…), not {windows!r}"
@@ -138,7 +139,8 @@ class Stream:
         self._end(Streamlet.log)
 
     def to(self, bolt: Any, parallelism: int = 1, config: Mapping[str, Any] | None = None) -> None:
-        """A bolt's class gets the elements: as tuples (value), or (key, value)."""
+        """A bolt's class gets the elements: as tuples (value), or (key, value). StreamletError for
+        another type."""
         if not isinstance(bolt, type):
             raise StreamletError(f"to takes the class of a bolt, not {bolt!r}")
         is_pair = isinstance(self, PairStream)
@@ -163,14 +165,15 @@ class Stream:
         return self._aggregated(ElementCount())
 
     def repartition(self, parallelism: int) -> Self:
-        """The elements, redistributed over the given number of instances."""
+        """The elements, redistributed over the given number of instances. StreamletError unless 1
+        or more."""
         if type(parallelism) is not int or parallelism < 1:
             raise StreamletError(f"repartition takes a number from 1 on, not {parallelism!r}")
         return self._derived(type(self), lambda: self.streamlet().repartition(parallelism))
 
     def branch(self, *predicates: Function) -> list[Self]:
         """One stream per predicate: an element goes to the first predicate with a true result, and
-        is dropped if all results are false."""
+        is dropped if all results are false. StreamletError without predicates."""
         if not predicates:
             raise StreamletError("branch takes a predicate for each stream")
         for predicate in predicates:
@@ -181,14 +184,16 @@ class Stream:
         ]
 
     def stateQuery(self, state: "StreamState") -> "PairStream":
-        """(element, state of the element as a key), with None for a missing state."""
+        """(element, state of the element as a key), with None for a missing state. StreamletError
+        for another type."""
         if not isinstance(state, StreamState):
             raise StreamletError(f"stateQuery takes the result of updateStateByKey, not {state!r}")
         self.is_used = True
         return state._queried(self)
 
     def streamlet(self) -> Streamlet:
-        """The streamlet of the stream, created at the first call."""
+        """The streamlet of the stream, created at the first call. StreamletError for a circular
+        query."""
         if self._made is None:
             if self._is_being_made:
                 raise StreamletError("a query of a state depends on its own answers")

@@ -66,7 +66,8 @@ class Stream(StreamWithWindows, NamesMissing):
         return Stream(self.graph, self.node, name)
 
     def parallelism_hint(self, hint: int) -> "Stream":
-        """Number of tasks of the previous operations, back to the last repartitioning."""
+        """Number of tasks of the previous operations, back to the last repartitioning. TridentError
+        unless a whole number from 1 on."""
         if type(hint) is not int or hint < 1:
             raise TridentError(f"parallelism_hint takes a whole number from 1 on, not {hint!r}")
         self.node.parallelism = hint
@@ -93,7 +94,8 @@ class Stream(StreamWithWindows, NamesMissing):
     def each(
         self, input_fields: FieldNames, operation: Any, function_fields: FieldNames = None
     ) -> "Stream":
-        """A Function, whose fields are appended to each tuple, or a Filter."""
+        """A Function, whose fields are appended to each tuple, or a Filter. TridentError for
+        another operation."""
         if isinstance(operation, Filter):
             if function_fields:
                 raise TridentError(f"a filter has no output fields: {list(function_fields)}")
@@ -182,7 +184,7 @@ class Stream(StreamWithWindows, NamesMissing):
         return self._repartitioned(FieldsPartitioner(self._selection(fields, "partition_by")))
 
     def partition(self, grouping: Any) -> "Stream":
-        """Partitions chosen by an ICustomGrouping."""
+        """Partitions chosen by an ICustomGrouping. TridentError for another type."""
         if not hasattr(grouping, "choose_tasks"):
             raise TridentError(f"partition takes an ICustomGrouping, not {grouping!r}")
         return self._repartitioned(CustomPartitioner(grouping, self.node.fields))
@@ -239,7 +241,8 @@ class Stream(StreamWithWindows, NamesMissing):
         updater: StateUpdater,
         function_fields: FieldNames = None,
     ) -> "TridentState":
-        """Write the tuples of each batch and partition into a state."""
+        """Write the tuples of each batch and partition into a state. TridentError without a
+        StateFactory."""
         if not hasattr(factory, "make_state"):
             raise TridentError(f"a state is made by a StateFactory, not by {factory!r}")
         number = self.graph.next_number

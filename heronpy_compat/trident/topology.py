@@ -72,7 +72,8 @@ class TridentTopology(NamesMissing):
         self._requests_without_result: list[SpoutNode] = []
 
     def new_stream(self, name: str, spout: Any) -> Stream:
-        """The tuples of a spout; its metadata is stored under `name`."""
+        """The tuples of a spout; its metadata is stored under `name`. TridentError for another kind
+        of spout, or a name used before."""
         if not isinstance(name, str) or not name:
             raise TridentError(f"the name of a spout is a string, not {name!r}")
         if not isinstance(spout, TridentSpout):
@@ -125,7 +126,7 @@ class TridentTopology(NamesMissing):
 
     def merge(self, *arguments: Any) -> Stream:
         """merge(streams) or merge(fields, streams): the tuples of all streams, under the fields of
-        the first stream unless fields are given."""
+        the first stream unless fields are given. TridentError for unequal numbers of fields."""
         *fields, streams = _lists(arguments)
         names = names_of(fields[0], "merge") if fields else streams[0].get_output_fields()
         inputs = [stream.get_output_fields() for stream in streams]
@@ -187,7 +188,8 @@ class TridentTopology(NamesMissing):
         types: JoinType | Sequence[JoinType] = JoinType.INNER,
         mode: JoinOutFieldsMode = JoinOutFieldsMode.COMPACT,
     ) -> Stream:
-        """Each combination of tuples of a batch with equal join fields, one of each stream."""
+        """Each combination of tuples of a batch with equal join fields, one of each stream.
+        TridentError unless fields and types fit the streams."""
         on = [names_of(each, "join") for each in join_fields]
         if len(on) != len(streams) or len(streams) < 2:
             raise TridentError("join takes two streams or more, and join fields for each")
