@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* adapters/tuple_layout.py: key, …, values, created, roots */
-enum { TUPLE_ITEMS = 7, KEY_AT = 0, VALUES_AT = 4, ROOTS_AT = 6 };
+enum { TUPLE_ITEMS = 7, KEY_AT = 0, COMPONENT_AT = 1, STREAM_AT, TASK_AT, VALUES_AT, ROOTS_AT = 6 };
 
 /* Whether instances of a class are Python's tuples of the items that it is made from. */
 static int is_plain_kind(PyTypeObject *type) {

@@ -243,6 +243,12 @@ static PyObject *next_tuple(struct turn *turn, int is_plain, PyObject *kind, uin
         ((PyTupleObject *)made)->ob_hash = -1;
 #endif
         put_item(made, KEY_AT, key);
+        if (PyTuple_GET_ITEM(made, TASK_AT) != task || PyTuple_GET_ITEM(made, STREAM_AT) != stream) {
+            /* of another message */
+            put_item(made, COMPONENT_AT, Py_NewRef(component));
+            put_item(made, STREAM_AT, Py_NewRef(stream));
+            put_item(made, TASK_AT, Py_NewRef(task));
+        }
         put_item(made, ROOTS_AT, Py_NewRef(roots));
         put_item(made, VALUES_AT, values);
     } else {
@@ -281,7 +287,7 @@ static int is_number(PyObject *key, unsigned long long number) {
 }
 
 /* A number of a list of 64-bit (or 32-bit) ones. */
-static uint64_t number_at(PyObject *numbers, Py_ssize_t index) {
+static uint64_t id_at(PyObject *numbers, Py_ssize_t index) {
     uint64_t number;
     memcpy(&number, PyBytes_AS_STRING(numbers) + 8 * index, sizeof number);
     return number;

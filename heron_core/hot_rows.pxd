@@ -29,7 +29,7 @@ cdef extern from "hot_rows.h":
     object roots_of(object tup)
     object key_of(object tup)
     bint is_number(object key, unsigned long long number)
-    unsigned long long number_at(bytes numbers, Py_ssize_t index)
+    unsigned long long id_at(bytes numbers, Py_ssize_t index)
     unsigned int size_at(bytes sizes, Py_ssize_t index)
     void drop_first(list items, Py_ssize_t number)
 
@@ -50,14 +50,21 @@ cdef class RowCursor:
     cdef unsigned long long _key
     cdef bytes _body, _ids, _sizes
     cdef BufferRoom _outbox
-    cdef Py_ssize_t _at, _run, _left_in_run, _few, _stops_at
+    cdef list _further
+    cdef Py_ssize_t _at, _run, _runs, _left_in_run, _few, _stops_at
     cdef double _due
     cdef turn _turn
     cdef public bint is_plain
     cdef public double few_began_at
     cdef public Py_ssize_t items
     cdef public Py_ssize_t left
+    cdef public Py_ssize_t left_in_message
+    cdef public Py_ssize_t messages_begun
     cdef bint _must_stop(self) except -1
+    cpdef bint then(
+        self, object component, object stream, object task, bytes body, Py_ssize_t rows, object ids,
+        object sizes, object values_kind=*) except -1
+    cdef bint _begin_message(self) except -1
     cdef bint _begin_run(self) except -1
     cdef RunState _spare_state(self)
     cdef bint _fold(self) except -1

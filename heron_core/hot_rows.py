@@ -1,4 +1,4 @@
-"""The hot path of receiving: the plain tuples of a message, each created in its turn.
+"""The hot path of receiving: the plain tuples of messages, each created in its turn.
 
 One source in two forms, as hot_path.py explains. hot_rows.h has the C functions that replace the
 Python functions under `if not cython.compiled`.
@@ -80,7 +80,7 @@ if not cython.compiled:
             return False
         return kind.__new__ is tuple.__new__ and kind.__init__ is object.__init__
 
-    def number_at(numbers: Any, index: int) -> int:
+    def id_at(numbers: Any, index: int) -> int:
         """One of a list of 64-bit numbers."""
         return int.from_bytes(numbers[8 * index : 8 * index + 8], "little")
 
@@ -138,24 +138,56 @@ def row_keys(first: int) -> Iterator[int]:
 
 
 class RowCursor:
-    """The tuples of a plain batch as an iterator, equal to the tuples of `made_rows`.
+    """The tuples of plain batches as an iterator, equal to the tuples of `made_rows`.
 
     `body`, `ids` and `sizes` are the frames of a checked message (wire/batch.py). Values are lists,
     or of a class constructed from a row as `tuple` is. The iterator stops for due work according to
-    `stretch`, and continues from there.
+    `stretch`, and continues from there. `then` adds further messages.
     """
 
     __slots__ = (
-        "_anchor_state", "_at", "_body", "_clock", "_component", "_created", "_due", "_few", "_ids",
-        "_is_plain_class", "_key", "_keys", "_kind", "_left_in_run", "_outbox", "_rows", "_run",
-        "_sizes", "_states", "_stops_at", "_stream", "_task", "_turn", "_values_kind",
-        "few_began_at", "is_plain", "items", "left",
+        "_anchor_state",
+        "_at",
+        "_body",
+        "_clock",
+        "_component",
+        "_created",
+        "_due",
+        "_few",
+        "_further",
+        "_ids",
+        "_is_plain_class",
+        "_key",
+        "_keys",
+        "_kind",
+        "_left_in_run",
+        "_outbox",
+        "_rows",
+        "_run",
+        "_runs",
+        "_sizes",
+        "_states",
+        "_stops_at",
+        "_stream",
+        "_task",
+        "_turn",
+        "_values_kind",
+        "few_began_at",
+        "is_plain",
+        "items",
+        "left",
+        "left_in_message",
+        "messages_begun",
     )  # fmt: skip
 
     items: int
-    """Tuples of the message."""
+    """Tuples of all messages."""
     left: int
     """Tuples not taken yet."""
+    left_in_message: int
+    """Tuples not taken yet of the message that has begun last."""
+    messages_begun: int
+    """A message begins with its first tuple, except the first message."""
 
     def __init__(
         self, kind: Any, component: str, stream: str, task: int, created: float, body: bytes,
@@ -178,13 +210,19 @@ class RowCursor:
         has_rows: cython.bint = values_kind is None or is_plain_class(values_kind)
         self.is_plain = has_rows and self._at >= 0
         """Whether all values are plain and well-formed; otherwise the cursor is unusable."""
-        self.items = self.left = rows
+        self.items = self.left = self.left_in_message = rows
+        self._further: list[Any] = []
+        """Messages added."""
+        self.messages_begun = 1
         self._anchor_state: Any = None
         self._states: list[RunState] = []
         """Anchor states of the cursor's runs; a state without a referring tuple is reused."""
         self._key = 0
         """Of the tuple that was taken last."""
         self._run = -1
+        """Of the message."""
+        self._runs = 0
+        """Of all messages, for the choice of an anchor state."""
         self._left_in_run = 0
         self._few = 0
         self._due = 0.0
@@ -211,6 +249,36 @@ class RowCursor:
             return newest(cython.address(self._turn))
         return self._turn
 
+    def then(
+        self, component: Any, stream: Any, task: Any, body: bytes, rows: cython.Py_ssize_t,
+        ids: Any, sizes: Any, values_kind: Any = None,
+    ) -> cython.bint:  # fmt: skip
+        """Add a message behind the others, before the first `stretch`; False if `is_plain` would
+        be, and the message is not added.
+        """
+        at: cython.Py_ssize_t = first_plain_row(body, rows)
+        if at < 0 or not (values_kind is None or is_plain_class(values_kind)):
+            return False
+        self._further.append((component, stream, task, body, ids, sizes, values_kind, rows, at))
+        self.left += rows
+        self.items += rows
+        return True
+
+    @property
+    def messages_done(self) -> int:
+        """Added messages whose tuples are all taken, if the cursor began without tuples."""
+        if not self.left:
+            return len(self._further)
+        return self.messages_begun - 1 - (self.left_in_message > 0)
+
+    def keep_message(self) -> None:
+        """Drop the messages that have not begun."""
+        dropped: cython.Py_ssize_t = self.left - self.left_in_message
+        del self._further[self.messages_begun - 1 :]
+        self.items -= dropped
+        self.left = self.left_in_message
+        self._stops_at = max(0, self._stops_at - dropped)
+
     def stretch(self, tuples: cython.Py_ssize_t, now: cython.double, due: cython.double) -> None:
         """Limit of the next loop: `tuples` tuples, the time `due`, or a slow group of CLOCK_EVERY
         tuples. `now` is the start.
@@ -231,8 +299,11 @@ class RowCursor:
         if not self._few and self._must_stop():
             self._stops_at = self.left
             raise StopIteration
+        while not self.left_in_message:
+            self._begin_message()
         self._few -= 1
         self.left -= 1
+        self.left_in_message -= 1
         if self._left_in_run:
             self._left_in_run -= 1
             self._key += 1
@@ -263,12 +334,26 @@ class RowCursor:
         self._few = CLOCK_EVERY
         return False
 
+    def _begin_message(self) -> cython.bint:
+        """Move to the next message."""
+        (
+            self._component, self._stream, self._task, self._body, self._ids, self._sizes,
+            self._values_kind, self.left_in_message, self._at,
+        ) = self._further[self.messages_begun - 1]  # fmt: skip
+        self.messages_begun += 1
+        self._run = -1
+        self._key = self._left_in_run = 0
+        self._anchor_state = None
+        if not cython.compiled:
+            self._rows = iter(_unpacked(self._body))
+        return True
+
     def _begin_run(self) -> cython.bint:
         """Start the next run: its anchor state, and the key of its first tuple."""
         size: cython.Py_ssize_t = 1
         self._run += 1
-        root: cython.ulonglong = number_at(self._ids, 2 * self._run)
-        edge: cython.ulonglong = number_at(self._ids, 2 * self._run + 1)
+        root: cython.ulonglong = id_at(self._ids, 2 * self._run)
+        edge: cython.ulonglong = id_at(self._ids, 2 * self._run + 1)
         self._key = edge
         if self._sizes is not None:
             size = size_at(self._sizes, self._run)
@@ -281,7 +366,8 @@ class RowCursor:
 
     def _spare_state(self) -> Any:
         """An unused anchor state, or a new one."""
-        at: cython.Py_ssize_t = self._run % STATES_KEPT
+        at: cython.Py_ssize_t = self._runs % STATES_KEPT
+        self._runs += 1
         if at < len(self._states):
             if cython.compiled and is_unused(self._states, at):
                 return self._states[at]

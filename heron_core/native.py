@@ -57,6 +57,7 @@ __all__ = [
     "fold_acks",
     "fold_at_once",
     "fold_runs",
+    "join",
     "keyed_process",
     "made_rows",
     "merged_data",
@@ -64,7 +65,6 @@ __all__ = [
     "next_tuples",
     "own_anchors",
     "pending_ids",
-    "plain_batch",
     "plain_keys",
     "plain_packer",
     "put_tuple",
@@ -90,7 +90,7 @@ NOT_BUILT = "Python: the extension is not built for this Python"
 OF_ANOTHER_VERSION = "Python: the extension is of another version of the sources, build it again"
 NOT_IMPORTED = "Python: the extension cannot be imported: "
 MODULES: tuple[ModuleType, ...] = (
-    hot_buffers, hot_path, hot_trees, hot_emit, hot_messages, hot_batches, hot_rows, hot_tables,
+    hot_buffers, hot_path, hot_trees, hot_emit, hot_messages, hot_rows, hot_batches, hot_tables,
     hot_state, hot_columns,
 )  # fmt: skip
 """Modules with an extension; an extension imports classes of earlier modules alone."""
@@ -136,12 +136,12 @@ def _import_failure(error: Exception) -> str:
 
 
 (
-    (_buffers, _path, _trees, _emit, _messages, _batches, _rows, _tables, _state, _columns),
+    (_buffers, _path, _trees, _emit, _messages, _rows, _batches, _tables, _state, _columns),
     HOT_PATH,
 ) = _chosen()
 
 if TYPE_CHECKING:
-    from heron_core.hot_batches import plain_batch
+    from heron_core.hot_batches import join
     from heron_core.hot_buffers import (
         BufferRoom,
         TupleBuffer,
@@ -203,7 +203,7 @@ if TYPE_CHECKING:
         time_root,
     )
 else:
-    plain_batch = _batches.plain_batch
+    join = _batches.join
     ColumnKeys = _columns.ColumnKeys
     BufferRoom = _buffers.BufferRoom
     TupleBuffer = _buffers.TupleBuffer

@@ -1,6 +1,7 @@
 """What an instance has processed and its stream manager has not been told of yet."""
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Protocol
 
 from heron_core.wire.frames import Frames, size_of
@@ -48,6 +49,18 @@ class Consumed:
         self._secs += now - started
         self.messages += 1
         self._bytes += size_of(frames)
+
+    def add_several(self, messages: Sequence[Frames], secs: float, now: float) -> None:
+        """Like `add`, of messages that are processed together."""
+        if not self.messages:
+            self._due = now + REPORT_SECS
+        self._secs += secs
+        self.messages += len(messages)
+        self._bytes += sum(map(size_of, messages))
+
+    def room(self) -> int:
+        """Bytes until a report is due."""
+        return self._bytes_max - self._bytes
 
     def worked(self, secs: float) -> None:
         """A message was cut short after so long: it is processed later."""

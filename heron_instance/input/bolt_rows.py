@@ -107,7 +107,8 @@ class RowMaker(ComponentDriver):
         """The tuples of a plain batch, and their anchor states: one for each, or for each run."""
         component, stream = self._origin(head, values)
         if started >= self._key_samples.due:
-            self._key_samples.take((component, stream), values, self.metrics.executed, started)
+            done, busy_secs = self.metrics.executed, self.metrics.busy_secs
+            self._key_samples.take((component, stream), values, done, started, busy_secs)
         if self._values_maker is not None:
             values = _with_values(head, component, values, self._values_maker(component, stream))
         return made_rows(

@@ -42,6 +42,10 @@ class CursorCalls(UnrunMessages):
         """See BoltDriver."""
         raise NotImplementedError
 
+    def _ends_group(self, secs: float) -> bool:
+        """Whether other work comes first behind the current message; `secs` since the first."""
+        raise NotImplementedError
+
     def _count_tuples(self, number: int, is_tracked: bool, started: float, now: float) -> None:
         """See BoltDriver."""
         raise NotImplementedError
@@ -67,8 +71,9 @@ class CursorCalls(UnrunMessages):
         if not cursor.is_plain:
             return None
         if started >= self._key_samples.due:
-            source, executed = (component, stream), self.metrics.executed
-            self._key_samples.take(source, PlainRows(batch.body, head.items), executed, started)
+            source, rows = (component, stream), PlainRows(batch.body, head.items)
+            done, busy_secs = self.metrics.executed, self.metrics.busy_secs
+            self._key_samples.take(source, rows, done, started, busy_secs)
         return cursor
 
     def _cursor_left(self, frames: Frames, first: int) -> RowCursor | None:
@@ -89,7 +94,7 @@ class CursorCalls(UnrunMessages):
     ) -> int | None:
         """Run the bolt on each remaining tuple; see `deliver` for the result."""
         acks_before, left_before = self.outbox.acks_counted, cursor.left
-        self._run_through(cursor, started)
+        self._run_through(cursor, started, self._messages % EVERY_MESSAGE_TIMED == 1)
         left = cursor.left
         is_tracked = bool(batch.ids and batch.ids[0])
         self._settle_calls(left_before - left, is_tracked, started, acks_before)
@@ -99,9 +104,10 @@ class CursorCalls(UnrunMessages):
         self._inputs.count(*self._sources[head.source], head, batch)
         return None
 
-    def _run_through(self, cursor: RowCursor, now: float) -> float:
-        """Run the bolt on each tuple of a message, or until that is cut; returns the time."""
-        is_timed = self._messages % EVERY_MESSAGE_TIMED == 1
+    def _run_through(self, cursor: RowCursor, now: float, is_timed: bool) -> float:
+        """Run the bolt on each tuple of a cursor, or until a message is cut; returns the time.
+        `is_timed`: whether the first tuples are measured one by one."""
+        started = now
         run, clock = self._run_timed if is_timed else self._run, self.clock
         few = CLOCK_EVERY if is_timed else cursor.left
         while cursor.left:
@@ -118,6 +124,8 @@ class CursorCalls(UnrunMessages):
             if not self._step:
                 self._step = 1
                 break
+            if cursor.left > cursor.left_in_message and self._ends_group(now - started):
+                cursor.keep_message()
         return now
 
     def _settle_calls(

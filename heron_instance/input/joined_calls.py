@@ -2,33 +2,41 @@
 
 With many instances a message has few tuples, since each task sends to every task of the next
 component, and most of its cost is independent of its size. The messages at the front of the
-input are joined if cursor_calls accepts them. Between two messages the clock is read and due
-work is done, as between two tuples; the joined call ends when other work comes first. A slow
-bolt processes messages one by one.
+input that are small and plain (cursor_calls.py) form a group, whose tuples come from one cursor, as
+those of one message. The clock is read and due work is done as in a message; a group also ends
+behind the message under way when other work comes first. A slow bolt processes messages one by
+one.
 """
 
 from heron_core.algorithms.source_watermarks import SourceWatermarks
-from heron_core.dead_letters import REPLAYED
 from heron_core.hot_rows import CLOCK_EVERY
-from heron_core.native import RowCursor, plain_batch
+from heron_core.native import RowCursor, join
 from heron_core.wire.frames import NUMBER_BYTES, Frames
-from heron_core.wire.values import is_standard
+from heron_core.wire.values import array_of, is_standard
 from heron_instance.consumed import Consumed
-from heron_instance.input.cursor_calls import CursorCalls
+from heron_instance.input.cursor_calls import EVERY_MESSAGE_TIMED, CursorCalls
+from heron_instance.input.key_samples import PlainRows
 from heron_instance.input.waiting_input import WaitingInput
 
-JOINED_MESSAGES_MAX = 64
-"""Messages joined at a time: their shared cost is then a small part of each."""
+JOINED_MESSAGES_MAX = 256
+"""In a group: the shared cost is then a small part of each message."""
 JOINED_TUPLES_MAX = 64
 """A larger message is run alone: its tuples share the per-message work."""
+GROUP_TUPLES_MAX = 1024
+"""Of a group, besides the rest of its last message: a usual message of few instances has as
+many."""
+GROUP_SECS_MAX = 0.005
+"""A group ends behind the message under way then: a tenth of the interval of reports on processed
+input (consumed.py)."""
 NO_ROOT = bytes(NUMBER_BYTES)
+NO_ROWS = array_of([])
 
-Joined = tuple[RowCursor, str, str]
-"""What makes the tuples of a message, its source component and stream."""
+Origin = tuple[str, str, int]
+"""Source component, stream and number of tuples of a message."""
 
 
 class JoinedCalls(CursorCalls):
-    """Runs the small messages at the front in turn."""
+    """Runs the small messages at the front together."""
 
     joins = True
     """Whether small messages may run together; False for drivers that measure each message."""
@@ -43,12 +51,15 @@ class JoinedCalls(CursorCalls):
         if not self._may_join():
             return False
         several, started = waiting.several(JOINED_MESSAGES_MAX), self.clock()
-        joined = [] if len(several) < 2 else self._plain(several, started)
-        if len(joined) < 2:
+        if len(several) < 2:
+            return False
+        cursor = self._empty_cursor(started)
+        origins = self._joined(cursor, several, consumed.room())
+        if len(origins) < 2:
             return False
         self._takes = True
         try:
-            self._run_joined(joined, waiting, consumed, started)
+            self._run_group(cursor, origins, waiting, consumed, started)
         finally:
             self._takes = self._busy = False
         return True
@@ -57,62 +68,66 @@ class JoinedCalls(CursorCalls):
         is_usual = self.joins and self.uses_cursors and not (self.undoes or self._takes_batches)
         return is_usual and is_standard(self.decode) and self._step >= CLOCK_EVERY
 
-    def _plain(self, several: list[Frames], now: float) -> list[Joined]:
-        """Small plain messages at the front; empty if a key sample is due."""
-        joined: list[Joined] = []
-        if now >= self._key_samples.due:
-            return joined
-        epoch = max(self.fence, self.keys_since)
-        for frames in several:
-            plain = plain_batch(frames, epoch)
-            one = None if plain is None else self._joined(frames, *plain, now)
-            if one is None:
-                break
-            joined.append(one)
-        return joined
+    def _empty_cursor(self, now: float) -> RowCursor:
+        return RowCursor(
+            self._tuple, "", "", 0, now, NO_ROWS, 0, None, None, self._keys, self.outbox, self.clock
+        )
 
-    def _joined(
-        self, frames: Frames, source: int, stream: int, items: int, now: float
-    ) -> Joined | None:
-        known = self._sources.get(source)
-        if known is None or items > JOINED_TUPLES_MAX or source in self.source_watermarks.ended:
-            return None
-        component, streams = known
-        if component == REPLAYED or stream >= len(streams):
-            return None
-        parts, name, maker = len(frames), streams[stream], self._values_maker
-        cursor = RowCursor(
-            self._tuple, component, name, source, now, frames[1], items,
-            frames[2] if parts > 2 else None, frames[3] if parts > 3 else None,
-            self._keys, self.outbox, self.clock,
-            None if maker is None else maker(component, name),
+    def _joined(self, cursor: RowCursor, several: list[Frames], room: int) -> list[Origin]:
+        """Add the small plain messages at the front to a cursor, up to `room` bytes and the
+        message that exceeds them."""
+        return join(
+            cursor, several, max(self.fence, self.keys_since), self._sources,
+            self.source_watermarks.ended, self._values_maker, JOINED_TUPLES_MAX,
+            GROUP_TUPLES_MAX, room,
         )  # fmt: skip
-        return (cursor, component, name) if cursor.is_plain else None
 
-    def _run_joined(
-        self, joined: list[Joined], waiting: WaitingInput, consumed: Consumed, started: float
+    def _run_group(
+        self,
+        cursor: RowCursor,
+        origins: list[Origin],
+        waiting: WaitingInput,
+        consumed: Consumed,
+        started: float,
     ) -> None:
         executed, acks_before = self.metrics.executed, self.outbox.acks_counted
-        is_tracked, now = _begins_tracked(waiting.messages[0]), started
+        several = waiting.several(len(origins))
         if self.recorder is not None:
-            self.recorder.inputs(waiting.several(len(joined)), 0, started)
+            self.recorder.inputs(several, 0, started)
+        if started >= self._key_samples.due:
+            self._sample(origins, several, started)
         self._begin_calls(started)
-        for cursor, component, stream in joined:
-            frames, _, _ = waiting.take()
-            self._messages += 1
-            before, now = now, self._run_through(cursor, now)
-            if cursor.left:
-                waiting.put_back(frames, cursor.items - cursor.left, is_handed=True)
-                consumed.worked(now - before)
-                break
-            consumed.add(frames, before, now)
-            self._inputs.add(component, stream, cursor.items)
-            if self._step < CLOCK_EVERY or self.preceded() or consumed.is_due(now):
-                break
+        ended = self._run_through(cursor, started, self._is_timed(len(origins)))
+        done = cursor.messages_done
+        consumed.add_several(several[:done], ended - started, ended)
+        for origin in origins[:done]:
+            self._inputs.add(*origin)
+        is_cut, row = cursor.left_in_message > 0, 0
+        if is_cut:
+            row = origins[done][2] - cursor.left_in_message
+            cursor.keep_message()
+        waiting.drop(done, row)
         number = self.metrics.executed - executed
-        self._settle_calls(number, is_tracked, started, acks_before)
-        if cursor.left:
-            self._cut, self._cut_message = cursor, frames
+        self._settle_calls(number, _begins_tracked(several[0]), started, acks_before)
+        if is_cut:
+            self._cut, self._cut_message = cursor, several[done]
+
+    def _sample(self, origins: list[Origin], several: list[Frames], now: float) -> None:
+        """Take a sample of the keys of one message."""
+        at = self._messages % len(origins)
+        component, stream, items = origins[at]
+        rows = PlainRows(several[at][1], items)
+        done, busy_secs = self.metrics.executed, self.metrics.busy_secs
+        self._key_samples.take((component, stream), rows, done, now, busy_secs)
+
+    def _is_timed(self, messages: int) -> bool:
+        """Count messages; whether the next tuples are measured one by one."""
+        before, self._messages = self._messages, self._messages + messages
+        return before // EVERY_MESSAGE_TIMED != self._messages // EVERY_MESSAGE_TIMED
+
+    def _ends_group(self, secs: float) -> bool:
+        """See CursorCalls."""
+        return self._step < CLOCK_EVERY or secs >= GROUP_SECS_MAX or self.preceded()
 
 
 def _begins_tracked(frames: Frames) -> bool:

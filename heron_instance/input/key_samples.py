@@ -15,7 +15,10 @@ from heron_core.algorithms.hot_keys import HotKeys
 from heron_core.topology import ComponentSpec, TopologySpec
 
 SAMPLE_SECS = 0.005
-"""Between two looks: 200 a second, of a few microseconds each."""
+"""Of a busy bolt between two looks: 200 a second, of a few microseconds each."""
+SAMPLE_SECS_MAX = 0.1
+"""A bolt that is busy for a share of the time has as much fewer looks, and at least 10 a second:
+with its caches cold, as after each of few wake-ups, a look takes some 50 microseconds."""
 REPORT_SECS = 1.0
 """Between two snapshots: the master is sent them no sooner."""
 TEXT_CHARACTERS_MAX = 40
@@ -62,16 +65,23 @@ class KeySamples:
         """When the next batch is to be looked at; NEVER for a bolt without a keyed input."""
         self._keys: HotKeys | None = None
         self._seen = 0
+        self._taken_at = self._busy_secs = 0.0
         self._turn = 0
         self._report_due = 0.0
         self.snapshot: Mapping[str, Any] | None = None
         """For the master and any thread; None initially. Replaced, never modified."""
 
     def take(
-        self, source: tuple[str, str], rows: Sequence[Sequence[Any]], executed: int, now: float
+        self,
+        source: tuple[str, str],
+        rows: Sequence[Sequence[Any]],
+        executed: int,
+        now: float,
+        busy_secs: float,
     ) -> None:
-        """Sample one tuple of a batch; `executed`: number of earlier tuples of the bolt."""
-        self.due = now + SAMPLE_SECS
+        """Sample one tuple of a batch; `executed`: number of earlier tuples of the bolt,
+        `busy_secs`: how long the bolt has worked on them."""
+        self._set_due(now, busy_secs)
         keys = self._keys = self._keys or HotKeys(now)
         weight = float(max(1, executed + len(rows) - self._seen))
         self._seen = executed + len(rows)
@@ -97,6 +107,12 @@ class KeySamples:
             self._report_due = now + REPORT_SECS
             top = [list(each) for each in keys.top()]
             self.snapshot = {"total": keys.total, "keys": top, "seen": self._seen}
+
+    def _set_due(self, now: float, busy_secs: float) -> None:
+        worked_secs, passed_secs = busy_secs - self._busy_secs, now - self._taken_at
+        self._taken_at, self._busy_secs = now, busy_secs
+        secs = SAMPLE_SECS * passed_secs / worked_secs if worked_secs > 0 else SAMPLE_SECS_MAX
+        self.due = now + min(SAMPLE_SECS_MAX, max(SAMPLE_SECS, secs))
 
 
 def _positions(topology: TopologySpec, bolt: ComponentSpec) -> Positions:

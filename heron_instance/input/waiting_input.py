@@ -46,6 +46,12 @@ class WaitingInput:
         first is partly processed."""
         return [] if self.row or self._restored else list(islice(self.messages, most))
 
+    def drop(self, messages: int, row: int) -> None:
+        """So many messages of `several` are processed, and the next one's tuples before `row`."""
+        for _ in range(messages):
+            self.messages.popleft()
+        self.row = row
+
     def put_back(self, frames: Frames, row: int, is_handed: bool) -> None:
         """Return a message to the front, with unprocessed tuples from `row` on."""
         self.messages.appendleft(frames)

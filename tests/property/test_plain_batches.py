@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron_core.errors import ProtocolError
-from heron_core.native import plain_batch
+from heron_core.hot_batches import is_plain_batch
+from heron_core.hot_messages import Heading
 from heron_core.wire.batch import COLUMNS, Batch, decode_batch
 from heron_core.wire.frames import Flag, FrameKind, Frames, header, header_of, u64_array
 from tests.property.test_plain_messages import FENCE, MESSAGES, SPOUT
@@ -32,14 +33,14 @@ WITH_RUNS = st.builds(with_runs, st.lists(st.integers(0, 3), max_size=4), st.int
 def test_a_plain_batch_is_a_valid_one_of_one_stream_and_one_root_a_tuple(
     frames: Frames, epoch: int
 ) -> None:
-    plain, batch = plain_batch(frames, epoch), decoded(frames)
+    is_plain, batch = is_plain_batch(Heading(), frames, epoch), decoded(frames)
     if batch is None:
-        assert plain is None
+        assert not is_plain
         return
     head = header_of(frames)
     is_usual = not head.flags & (Flag.MIXED | Flag.MULTI_ROOT | COLUMNS)
     if not is_usual or head.epoch < epoch or (head.flags & Flag.RUNS and head.flags & Flag.BEGINS):
-        assert plain is None
+        assert not is_plain
         return
-    assert plain == (head.source, head.stream, head.items)
+    assert is_plain
     assert batch.ids is None or list(batch.ids) == list(u64_array(frames[2]))

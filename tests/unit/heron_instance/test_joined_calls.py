@@ -9,10 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron_core.hot_rows import CLOCK_EVERY
-from heron_core.wire.frames import FrameKind, Frames, u64_array
+from heron_core.wire.frames import FrameKind, Frames, size_of, u64_array
 from heron_core.wire.values import array_of
 from heron_instance.consumed import Consumed
-from heron_instance.input.joined_calls import JOINED_MESSAGES_MAX, JOINED_TUPLES_MAX
+from heron_instance.input.joined_calls import (
+    GROUP_SECS_MAX,
+    GROUP_TUPLES_MAX,
+    JOINED_MESSAGES_MAX,
+    JOINED_TUPLES_MAX,
+)
 from heron_instance.input.waiting_input import WaitingInput
 from heronpy_compat.streamparse import Bolt
 from tests.unit.heron_instance.instance_support import EPOCH, SHUFFLE, Made, batch, make, reads
@@ -100,17 +105,34 @@ def test_not_more_are_looked_at_than_share_what_they_need() -> None:
 def test_another_call_comes_between_two_messages() -> None:
     made = ready()
     made.core.preceded = lambda: True
-    assert together(made, message(2), message(2), message(2)) == (True, 2, 1)
+    made.look_secs = 0.0009  # the second look is when it has lingered
+    assert together(made, *[message(CLOCK_EVERY)] * 5) == (True, 3, 2)
 
 
 def test_what_is_processed_is_reported_when_it_amounts_to_much() -> None:
-    assert together(ready(), *[message(2)] * 4, bytes_max=1) == (True, 3, 1)
+    two = 2 * size_of(message(2))
+    assert together(ready(), *[message(2)] * 4, bytes_max=two) == (True, 2, 2)
+    assert together(ready(), *[message(2)] * 4, bytes_max=1) == (False, 4, 0)
+
+
+def test_a_group_has_the_tuples_of_a_usual_message() -> None:
+    many = [message(JOINED_TUPLES_MAX)] * (GROUP_TUPLES_MAX // JOINED_TUPLES_MAX + 3)
+    made = ready([ACK] * (GROUP_TUPLES_MAX + 1))
+    assert together(made, *many) == (True, 3, len(many) - 3)
+
+
+def test_a_group_ends_after_some_time() -> None:
+    made = ready()
+    made.look_secs = GROUP_SECS_MAX / 11
+    is_run, left, done = together(made, *[message(CLOCK_EVERY)] * 14)
+    assert (is_run, left, done) == (True, 14 - done, done)
+    assert 2 < done < 14, "neither one message nor all"
 
 
 def test_a_bolt_that_turns_slow_takes_them_one_by_one() -> None:
     made = ready()
     made.look_secs = 1.0
-    assert together(made, message(2), message(2), message(2)) == (True, 2, 1)
+    assert together(made, message(CLOCK_EVERY), *[message(2)] * 3) == (True, 3, 1)
     assert together(made, message(2), message(2)) == (False, 2, 0)
 
 
@@ -122,14 +144,14 @@ def acked(made: Made) -> int:
 def test_one_that_is_cut_goes_on_where_it_was_cut() -> None:
     made = ready()
     made.core.overtaken = lambda: True
-    sizes, consumed = (3, CLOCK_EVERY + 4), Consumed(UNREPORTED)
+    sizes, consumed = (3, 4 * CLOCK_EVERY), Consumed(UNREPORTED)
     waiting = waiting_of(*map(message, sizes))
     made.look_secs = 0.0009  # the third look is when it has lingered
     assert made.core.run_together(waiting, consumed)
     made.look_secs, made.core.overtaken = 0.0, bool
     assert (len(waiting.messages), consumed.messages) == (1, 1)
     frames, first, is_handed = waiting.take()
-    assert (first, is_handed) == (CLOCK_EVERY, True)
+    assert (first, is_handed) == (2 * CLOCK_EVERY - 3, True)
     assert made.core.deliver(frames, first) is None
     made.core.flush()
     assert [values[3] for values in made.component.received] == [

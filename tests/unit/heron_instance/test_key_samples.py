@@ -17,6 +17,7 @@ from heron_instance.input.key_samples import (
     NEVER,
     ROWS_READ_MAX,
     SAMPLE_SECS,
+    SAMPLE_SECS_MAX,
     KeySamples,
     PlainRows,
 )
@@ -42,9 +43,9 @@ def test_a_frequent_key_is_found_with_its_share_of_all_input() -> None:
     for number in range(4 * SAMPLES_MIN):
         now += 0.25  # so that a report is due now and then
         rows = [[now, "storm" if number % 2 else f"w{number}"] for _ in range(8)]
-        made.take(SOURCE, rows, done, now)
+        made.take(SOURCE, rows, done, now, now)
         done += 8
-        made.take(OTHER, [[now]] * 2, done, now)
+        made.take(OTHER, [[now]] * 2, done, now, now)
         done += 2
     assert made.snapshot is not None
     ((key, weight),) = made.snapshot["keys"]
@@ -66,15 +67,26 @@ def test_a_body_whose_row_cannot_be_read_breaks_no_sample() -> None:
     with pytest.raises(ValueError, match="utf-8"):
         rows[0]
     made = samples()
-    made.take(SOURCE, rows, 0, 7.0)
-    assert made.due == 7.0 + SAMPLE_SECS
+    made.take(SOURCE, rows, 0, 7.0, 0.0)
+    assert made.due == 7.0 + SAMPLE_SECS_MAX
 
 
 def test_between_two_looks_nothing_is_looked_at() -> None:
     made = samples()
     assert made.due == 0.0
-    made.take(SOURCE, [[0.0, "storm"]], 0, 7.0)
-    assert made.due == 7.0 + SAMPLE_SECS
+    made.take(SOURCE, [[0.0, "storm"]], 0, 7.0, 0.0)
+    assert made.due == 7.0 + SAMPLE_SECS_MAX
+
+
+@pytest.mark.parametrize(
+    ("busy_secs", "secs"),
+    [(1.0, SAMPLE_SECS), (0.25, 4 * SAMPLE_SECS), (0.001, SAMPLE_SECS_MAX)],
+)
+def test_a_bolt_is_looked_at_as_often_as_it_is_busy(busy_secs: float, secs: float) -> None:
+    made = samples()
+    made.take(SOURCE, [[0.0, "storm"]], 0, 7.0, 3.0)
+    made.take(SOURCE, [[0.0, "storm"]], 1, 8.0, 3.0 + busy_secs)
+    assert made.due == pytest.approx(8.0 + secs)
 
 
 def test_input_that_is_not_keyed_or_not_to_be_shown_is_never_looked_at() -> None:
@@ -87,7 +99,7 @@ def test_no_key_breaks_the_sample() -> None:
     """One that cannot be hashed, a short row, long texts, surrogates: user code gets the tuple."""
     made = samples()
     for odd in (object(), "x" * 10_000, b"x" * 10_000, "\udc80", [1, 2], {"a": 1}, None, 1.5):
-        made.take(SOURCE, [[0.0, odd]], 0, 1.0)
-    made.take(SOURCE, [[0.0]], 0, 1.0)
-    made.take(SOURCE, [], 0, 1.0)
+        made.take(SOURCE, [[0.0, odd]], 0, 1.0, 0.0)
+    made.take(SOURCE, [[0.0]], 0, 1.0, 0.0)
+    made.take(SOURCE, [], 0, 1.0, 0.0)
     assert made.snapshot is not None
