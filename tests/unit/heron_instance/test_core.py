@@ -211,7 +211,9 @@ def test_what_came_merged_is_processed_in_order_and_control_messages_come_betwee
         batch(*[[each]] * CLOCK_EVERY, roots=[(ROOT, 9)] * CLOCK_EVERY, epoch=process.shared.epoch)
         for each in "abc"
     ]
-    assert process.handle(InstanceReceived(merge(three)))[-1].for_input is False
+    (step,) = process.handle(InstanceReceived(merge(three)))
+    assert isinstance(step, Wait)
+    assert not step.for_input
     assert sorted(set(seen)) == ["a", "b"]
     process.hear(messages.Pause(False))
     assert process.handle(Turn()) == [Receive()]
