@@ -64,9 +64,9 @@ class TurnRests:
             self._is_full = waited_secs - self._waited_secs >= share_secs
         self._read_at, self._waited_secs = now, waited_secs or 0.0
 
-    def after(self, batches: int, tuples: int, cpu_secs: float, has_peers: bool) -> float:
-        """Seconds to rest, 0.0 for none. The totals are since the start of the process:
-        forwarded batches, their tuples, CPU time."""
+    def after(self, batches: int, tuples: int, cpu_secs: float) -> float:
+        """Seconds to rest, 0.0 for none, if other stream managers exist. The totals are since the
+        start of the process: forwarded batches, their tuples, CPU time."""
         taken, taken_tuples = batches - self._batches, tuples - self._tuples
         used_secs = cpu_secs - self._cpu_secs
         self._batches, self._tuples, self._cpu_secs = batches, tuples, cpu_secs
@@ -74,7 +74,7 @@ class TurnRests:
         counted_tuples = taken_tuples * counted / taken if taken else 0.0
         self._turn_batches += NEWEST_SHARE * (counted - self._turn_batches)
         self._turn_tuples += NEWEST_SHARE * (counted_tuples - self._turn_tuples)
-        is_worth_it = has_peers and self._is_full and taken > 0 and self._is_busy_with_small_ones
+        is_worth_it = self._is_full and taken > 0 and self._is_busy_with_small_ones
         return self._rest_secs if is_worth_it and used_secs < self._rest_secs else 0.0
 
     @property

@@ -17,8 +17,7 @@ READ_SECS = 0.1
 
 
 def rests_of(*turns: int, tuples: int = 1, cpu_secs: float = QUICK_SECS,
-             waited_share: float = 1.0, rest_secs: float = REST_SECS,
-             has_peers: bool = True) -> list[float]:  # fmt: skip
+             waited_share: float = 1.0, rest_secs: float = REST_SECS) -> list[float]:  # fmt: skip
     """The rests after turns with so many batches of `tuples`, which take `cpu_secs` each, on a
     machine where the stream manager waits for a core for this share of the time."""
     rests = TurnRests(rest_secs)
@@ -27,12 +26,8 @@ def rests_of(*turns: int, tuples: int = 1, cpu_secs: float = QUICK_SECS,
     found, batches = [], 0
     for number, each in enumerate(turns, 1):
         batches += each
-        found.append(rests.after(batches, batches * tuples, number * cpu_secs, has_peers))
+        found.append(rests.after(batches, batches * tuples, number * cpu_secs))
     return found
-
-
-def test_a_single_stream_manager_does_not_rest() -> None:
-    assert rests_of(*[BUSY] * 5, has_peers=False) == [0.0] * 5
 
 
 def test_a_burst_is_followed_by_no_rest() -> None:
@@ -72,7 +67,7 @@ def test_where_the_wait_for_a_core_is_not_known_there_are_no_rests() -> None:
     rests = TurnRests()
     for at in range(3):
         rests.read_wait(float(at), None)
-    assert [rests.after(BUSY * turn, BUSY * turn, 0.0, True) for turn in range(1, 6)] == [0.0] * 5
+    assert [rests.after(BUSY * turn, BUSY * turn, 0.0) for turn in range(1, 6)] == [0.0] * 5
 
 
 def test_a_topology_whose_tuples_wait_for_nothing_has_no_rests() -> None:
