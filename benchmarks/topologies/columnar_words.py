@@ -7,6 +7,7 @@ batch, and what comes of it, is acked.
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.acero  # group_by imports it, and pandas with it, once in each process that has not
 import pyarrow.compute as pc
 
 from benchmarks import workload
