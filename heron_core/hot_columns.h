@@ -13,6 +13,8 @@ static int open_buffer(PyObject *from, Py_buffer *view) {
     return PyObject_GetBuffer(from, view, PyBUF_SIMPLE) == 0;
 }
 
+static const uint32_t NO_CRC = 0xffffffffu; /* before the first byte */
+
 static int is_too_short(const char *what) {
     PyErr_Format(PyExc_ValueError, "%s of a column: shorter than its rows", what);
     return -1;
@@ -44,12 +46,56 @@ static int fold_texts(
     if (start < 0 || places.len / (Py_ssize_t)sizeof(int32_t) < start + rows + 1)
         outcome = is_too_short("offsets");
     const int32_t *place = (const int32_t *)places.buf + start;
+    uint32_t bare = put_crc(NO_CRC, &letter, 1); /* of a row whose first column this is */
     for (Py_ssize_t at = 0; outcome == 0 && at < rows; at++) {
         Py_ssize_t from = place[at], to = place[at + 1];
+        const char *text = (const char *)texts.buf + from;
         if (from < 0 || to < from || to > texts.len)
             outcome = is_too_short("data");
+        else if (framed || crc[at] != NO_CRC)
+            crc[at] = with_key(crc[at], letter, text, to - from, framed);
         else
-            crc[at] = with_key(crc[at], letter, (const char *)texts.buf + from, to - from, framed);
+            crc[at] = continued_crc(bare, text, to - from);
+    }
+    PyBuffer_Release(&places);
+    PyBuffer_Release(&texts);
+    return outcome;
+}
+
+static int has_high_bit(const char *text, Py_ssize_t size) {
+    uint64_t all = 0;
+    Py_ssize_t at = 0;
+    for (; at + (Py_ssize_t)sizeof all <= size; at += sizeof all) {
+        uint64_t eight;
+        memcpy(&eight, text + at, sizeof eight);
+        all |= eight;
+    }
+    for (; at < size; at++)
+        all |= (uint64_t)(unsigned char)text[at];
+    return (all & 0x8080808080808080u) != 0;
+}
+
+/* Whether the offsets ascend within the data and the texts are ASCII; `offsets` as of fold_texts.
+   Both loops look at all that there is: without a way out the compiler takes many at once. */
+static int are_ascii(PyObject *data, PyObject *offsets, Py_ssize_t start, Py_ssize_t rows) {
+    Py_buffer texts, places;
+    if (!open_buffer(data, &texts))
+        return -1;
+    if (!open_buffer(offsets, &places)) {
+        PyBuffer_Release(&texts);
+        return -1;
+    }
+    int outcome = start >= 0 && rows >= 0
+        && places.len / (Py_ssize_t)sizeof(int32_t) >= start + rows + 1;
+    if (outcome) {
+        const int32_t *place = (const int32_t *)places.buf + start;
+        const char *text = texts.buf;
+        Py_ssize_t from = place[0], to = place[rows];
+        uint32_t signs = 0; /* of all offsets, and of their differences, which then fit */
+        for (Py_ssize_t at = 0; at < rows; at++)
+            signs |= (uint32_t)place[at + 1] | ((uint32_t)place[at + 1] - (uint32_t)place[at]);
+        outcome = from >= 0 && !(signs >> 31) && to <= texts.len
+            && !has_high_bit(text + from, to - from);
     }
     PyBuffer_Release(&places);
     PyBuffer_Release(&texts);

@@ -47,6 +47,15 @@ if not cython.compiled:
         for row in range(len(crcs) // CRC_BYTES):
             _put_key(crcs, row, b"n%d" % numbers[start + row], framed)
 
+    def are_ascii(data: Any, offsets: Any, start: int, rows: int) -> bool:
+        """What `are_plain_texts` returns."""
+        texts, every = memoryview(data or b""), memoryview(offsets or b"").cast("i")
+        ends = every[start : start + rows + 1].tolist()
+        if start < 0 or rows < 0 or len(ends) != rows + 1 or ends != sorted(ends):
+            return False
+        begin, end = ends[0], ends[-1]
+        return begin >= 0 and end <= len(texts) and bytes(texts[begin:end]).isascii()
+
     def _put_key(crcs: Any, row: int, key: bytes, framed: bool) -> None:
         words = memoryview(crcs).cast("I")
         head = len(key).to_bytes(4, "big") if framed else b""
@@ -58,6 +67,11 @@ if not cython.compiled:
         slot_of_rows = [spread(crc ^ 0xFFFFFFFF) * slots >> HASH_BITS for crc in words]
         order = sorted(range(len(words)), key=slot_of_rows.__getitem__)
         return array("I", order).tobytes(), [slot_of_rows.count(slot) for slot in range(slots)]
+
+
+def are_plain_texts(data: Any, offsets: Any, start: int, rows: int) -> bool:
+    """Whether a column of texts in Arrow's form (ColumnKeys.add_texts) is in order, and ASCII."""
+    return are_ascii(data, offsets, start, rows)
 
 
 class ColumnKeys:

@@ -3,7 +3,11 @@
 #include <Python.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "hot_trees.h"
 
@@ -169,6 +173,40 @@ static PyObject *joined_data(PyObject *messages) {
         }
     }
     return data;
+}
+
+/* --- frames that are received --- */
+
+/* Up to so many free bytes stay with the process, and buffers up to that size are not mapped: a
+   megabyte that is unmapped after each large message costs 256 page faults for the next. */
+enum { KEPT_BYTES = 8 << 20 };
+
+static void keep_freed_memory(void) {
+    static int is_kept = 0; /* guarded by the interpreter's lock */
+#ifdef __GLIBC__
+    if (!is_kept) {
+        mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
+        mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    }
+#endif
+    is_kept = 1;
+}
+
+/* A frame whose bytes are still to come, and a view to put them there. The view does not keep the
+   frame: the caller has both, and drops the view when the frame is whole. */
+static PyObject *blank_frame(Py_ssize_t size) {
+    PyObject *frame = PyBytes_FromStringAndSize(NULL, size);
+    if (frame == NULL)
+        return NULL;
+    PyObject *view = PyMemoryView_FromMemory(PyBytes_AS_STRING(frame), size, PyBUF_WRITE);
+    if (view == NULL) {
+        Py_DECREF(frame);
+        return NULL;
+    }
+    PyObject *both = PyTuple_Pack(2, frame, view);
+    Py_DECREF(frame);
+    Py_DECREF(view);
+    return both;
 }
 
 /* --- queues --- */

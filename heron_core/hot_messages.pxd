@@ -11,6 +11,8 @@ cdef extern from "hot_messages.h":
     Py_ssize_t end_of_run(bytes data, Py_ssize_t at)
     object split_data(bytes data, Py_ssize_t messages)
     object joined_data(list messages)
+    void keep_freed_memory()
+    object blank_frame(Py_ssize_t size)
     Py_ssize_t next_limit(Py_ssize_t size, double worth, double mark)
 
 

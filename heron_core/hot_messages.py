@@ -11,6 +11,7 @@ manager's data_plane handles the rest, and defines the meaning of all messages.
 from __future__ import annotations
 
 import math
+import mmap
 import struct
 from array import array
 from collections import deque
@@ -56,6 +57,8 @@ PAIR_BYTES: int = 16
 """Of a root and an edge."""
 UNLIMITED: int = 1 << 62
 """A limit beyond every size."""
+MAPPED_BYTES: int = 1024 * 1024
+"""In Python a frame from this size on is mapped."""
 DATA: int = int(FrameKind.DATA)
 ACK: int = int(FrameKind.ACK)
 BARRIER: int = int(FrameKind.BARRIER)
@@ -121,6 +124,17 @@ if not cython.compiled:
         lengths = array("I", map(len, frames)).tobytes()
         return b"".join([bytes(map(len, messages)), lengths, *frames])
 
+    def keep_freed_memory() -> None:
+        """What `keep_memory` does."""
+
+    def blank_frame(size: int) -> tuple[Any, memoryview]:
+        """What `begun_frame` returns."""
+        if size < MAPPED_BYTES:
+            frame: Any = bytearray(size)
+        else:
+            frame = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        return frame, memoryview(frame)
+
     def next_limit(size: int, worth: float, mark: float) -> int:
         """The next limit: enough for a message, more than the mark, or the present size plus the
         worth.
@@ -143,6 +157,30 @@ def split_merged(data: bytes, messages: int) -> list[Frames] | None:
 def merged_data(messages: Sequence[Frames]) -> bytes:
     """The data of a merged message."""
     return joined_data(list(messages))
+
+
+# --- frames that are received ---------------------------------------------------------------------
+
+
+def keep_memory() -> None:
+    """Let this process keep megabytes that it frees, for its next large messages.
+
+    Compiled and with glibc; otherwise without an effect.
+    """
+    keep_freed_memory()
+
+
+def begun_frame(size: int) -> tuple[Any, memoryview]:
+    """A frame of `size` bytes that are still to come, and the view to put them there: valid as long
+    as the frame. A large frame takes memory when it is filled, not before.
+    """
+    both: tuple[Any, memoryview] = blank_frame(size)
+    return both
+
+
+def whole_frame(frame: Any) -> bytes:
+    """A begun frame, now that its bytes are there."""
+    return frame if type(frame) is bytes else bytes(frame)
 
 
 # --- queues ---------------------------------------------------------------------------------------

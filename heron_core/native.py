@@ -49,6 +49,8 @@ __all__ = [
     "ValueOfKey",
     "anchored_emit",
     "are_empty",
+    "are_plain_texts",
+    "begun_frame",
     "bolt_emit",
     "bolt_emit_by_stream",
     "bolt_emit_to_several",
@@ -58,6 +60,7 @@ __all__ = [
     "fold_at_once",
     "fold_runs",
     "join",
+    "keep_memory",
     "keyed_process",
     "made_rows",
     "merged_data",
@@ -80,6 +83,7 @@ __all__ = [
     "taken_batches",
     "time_root",
     "whole_batch",
+    "whole_frame",
 ]
 
 SWITCH = "HERONPY_NATIVE"
@@ -152,7 +156,7 @@ if TYPE_CHECKING:
         simple_tuples,
         taken_batches,
     )
-    from heron_core.hot_columns import ColumnKeys
+    from heron_core.hot_columns import ColumnKeys, are_plain_texts
     from heron_core.hot_emit import (
         anchored_emit,
         bolt_emit,
@@ -166,8 +170,11 @@ if TYPE_CHECKING:
     from heron_core.hot_messages import (
         Forwarder,
         MessageQueue,
+        begun_frame,
+        keep_memory,
         merged_data,
         split_merged,
+        whole_frame,
     )
     from heron_core.hot_path import (
         SharedAnchorState,
@@ -205,6 +212,7 @@ if TYPE_CHECKING:
 else:
     join = _batches.join
     ColumnKeys = _columns.ColumnKeys
+    are_plain_texts = _columns.are_plain_texts
     BufferRoom = _buffers.BufferRoom
     TupleBuffer = _buffers.TupleBuffer
     anchored_emit = _emit.anchored_emit
@@ -230,8 +238,11 @@ else:
     pending_ids = _trees.pending_ids
     settle_acked = _trees.settle_acked
     time_root = _trees.time_root
+    begun_frame = _messages.begun_frame
+    keep_memory = _messages.keep_memory
     merged_data = _messages.merged_data
     split_merged = _messages.split_merged
+    whole_frame = _messages.whole_frame
     SharedAnchorState = _path.SharedAnchorState
     each_its = _path.each_its
     fold_acks = _path.fold_acks

@@ -25,7 +25,7 @@ from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heron_core.wire import message_codec, messages
 from heron_core.wire.local_stream import CONTROL, DATA, ConnectionName
-from heron_core.wire.merged import merge
+from heron_core.wire.merged import merge_for_socket
 from heron_instance.control_core import Identity
 from heron_instance.control_thread import CLOSE_LINGER_SECS, ControlThread
 from heron_instance.core import InstanceCore
@@ -215,7 +215,7 @@ class InstanceServer:
     ) -> InstanceCore:
         component = packing.instances[who.task].component
         recorder = None if self._recording is None else self._recording.recorder
-        send = lambda messages: self._data.send(merge(messages))  # noqa: E731
+        send = lambda messages: self._data.send(merge_for_socket(messages))  # noqa: E731
         environment = InstanceEnvironment(
             time.monotonic,
             random.Random(),

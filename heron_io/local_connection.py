@@ -21,7 +21,7 @@ waits for its stream manager.
 """
 SCRATCH_BYTES = 256 * 1024
 """Size of a read."""
-_PARTS_MAX = 64
+_PARTS_MAX = 1000
 """More parts of a message are joined first; the kernel takes at most 1024."""
 _JOINED_BYTES = 64 * 1024
 """A message up to the size is joined: cheaper than passing its parts separately."""
@@ -109,9 +109,12 @@ class LocalConnection:
         """
         if self._sock is None:
             raise LocalConnectionEnded("not connected")
-        buffer = self._reader.receive_buffer()
+        buffers = self._reader.receive_buffers()
         try:
-            count = self._sock.recv_into(buffer, 0, _DONT_WAIT)
+            if len(buffers) == 1:
+                count = self._sock.recv_into(buffers[0], 0, _DONT_WAIT)
+            else:
+                count = self._sock.recvmsg_into(buffers, 0, _DONT_WAIT)[0]
         except BlockingIOError:
             self.is_drained = True
             return []
@@ -119,7 +122,7 @@ class LocalConnection:
             raise self._ended(str(error)) from error
         if not count:
             raise self._ended("the peer closed the connection")
-        self.is_drained = count < len(buffer)
+        self.is_drained = count < sum(map(len, buffers))
         messages = self._reader.take(count)
         if self._reader.error and not messages:
             raise self._ended(self._reader.error)

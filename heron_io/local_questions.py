@@ -108,7 +108,7 @@ class QuestionConnection:
             self._socket.sendall(b"".join(encoded([message_codec.encode(question)])))
             while True:
                 self._socket.settimeout(_left_secs(deadline))
-                count = self._socket.recv_into(self._reader.receive_buffer())
+                count = self._socket.recvmsg_into(self._reader.receive_buffers())[0]
                 if not count:
                     raise ProtocolError("the instance has closed the connection")
                 for frames in self._reader.take(count):

@@ -14,12 +14,15 @@ import pyarrow as pa
 
 from heron_core.errors import ProtocolError
 from heron_core.field_types import DECIMAL, built, fits_of
+from heron_core.native import COMPILED, HOT_PATH, are_plain_texts
 from heron_core.topology import StreamSpec
 
 MICROSECONDS = "us"
 _FLOATS = frozenset((float, type(None)))
 REFUSALS = (pa.ArrowException, TypeError, ValueError, OverflowError)
 """Errors of Arrow for a value of another type; a lone surrogate is a ValueError."""
+_TEXTS = frozenset((pa.string(), pa.binary()))
+_NUMBERS = frozenset((pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()))
 _PLAIN: dict[str, pa.DataType] = {
     "tinyint": pa.int8(), "byte": pa.int8(), "smallint": pa.int16(), "short": pa.int16(),
     "int": pa.int32(), "integer": pa.int32(), "bigint": pa.int64(), "long": pa.int64(),
@@ -70,12 +73,26 @@ def read(body: bytes, schema: pa.Schema, rows: int) -> pa.RecordBatch:
     another number of rows."""
     try:
         batch = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
-        batch.validate(full=True)
+        batch.validate()
+        for column in batch.columns:
+            if not _is_plain(column):
+                column.validate(full=True)
     except (pa.ArrowException, EOFError, OSError, ValueError) as error:
         raise ProtocolError(f"a body that is not a record batch: {first_line(error)}") from None
     if batch.num_rows != rows:
         raise ProtocolError(f"a record batch of {batch.num_rows} rows for {rows} tuples")
     return batch
+
+
+def _is_plain(column: pa.Array) -> bool:
+    """Whether Arrow's full check of a column, 3 ns a row, would find nothing: numbers without a
+    null, and by a quicker look ASCII texts without a null."""
+    if column.null_count:
+        return False
+    if column.type in _TEXTS:
+        _, offsets, data = column.buffers()
+        return HOT_PATH == COMPILED and are_plain_texts(data, offsets, column.offset, len(column))
+    return column.type in _NUMBERS
 
 
 def taken(body: bytes, stream: StreamSpec, rows: int, wanted: Sequence[int]) -> bytes:

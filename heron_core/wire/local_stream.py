@@ -11,13 +11,12 @@ whose end is missing has no effect: an instance or a stream manager still has th
 all of it again by the next connection.
 """
 
-import mmap
 import struct
-from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from heron_core.errors import ProtocolError
+from heron_core.native import begun_frame, keep_memory, whole_frame
 from heron_core.wire.frames import Frames
 
 DATA = b"d"
@@ -25,11 +24,12 @@ CONTROL = b"c"
 QUESTIONS = b"q"
 BYTES_MAX = 2**32 - 1
 """Most bytes of a message behind its prefix: the largest number of 32 bits."""
-_MAPPED_BYTES = 1024 * 1024
-_SPARE_BYTES_MAX = 4 * _MAPPED_BYTES
-"""A longer buffer is not kept: memory of a process that receives large messages."""
-_spare: deque[mmap.mmap] = deque(maxlen=1)
-"""Shared by all readers of a process; `pop` and `append` need no lock."""
+_LARGE_BYTES = 256 * 1024
+"""A longer message is one of many megabytes that come and go: of columns, probably."""
+_FIRST_BYTES = 16 * 1024
+"""Size of a read where a long message is expected: what comes with its head is copied."""
+_VIEWS_MAX = 64
+"""Frames that are received by one call: the kernel takes 1024."""
 _MAGIC = b"hpy\x01"
 _HELLO = struct.Struct("<4scIQ")
 HELLO_BYTES = _HELLO.size
@@ -72,78 +72,105 @@ def encoded(frames: Frames) -> list[bytes]:
     return [head.pack(number, size_bytes, *lengths), *frames]
 
 
-def _message_buffer(size_bytes: int) -> memoryview:
-    """Buffer for a message: a large one takes memory when it is filled, not before."""
-    if size_bytes < _MAPPED_BYTES:
-        return memoryview(bytearray(size_bytes))
-    try:
-        spare = _spare.pop()
-    except IndexError:
-        spare = None
-    if spare is None or len(spare) < size_bytes:
-        rounded = -(-size_bytes // _MAPPED_BYTES) * _MAPPED_BYTES
-        spare = mmap.mmap(-1, rounded, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return memoryview(spare)[:size_bytes]
+class _LongMessage:
+    """A message whose end is still to come: each frame is received to where it stays."""
 
+    def __init__(self, sizes: Sequence[int]) -> None:
+        if sum(sizes) >= _LARGE_BYTES:
+            keep_memory()
+        self._frames: list[object] = []
+        self._views: list[memoryview] = []
+        """Of the bytes still to come, in order."""
+        for size in sizes:
+            frame, view = begun_frame(size)
+            self._frames.append(frame)
+            self._views.append(view)
+        self.received = 0
+        """Bytes of the frames so far."""
 
-def _keep(buffer: memoryview) -> None:
-    """Use the buffer of a large message for the next one, which then takes no new pages."""
-    mapped = buffer.obj
-    if isinstance(mapped, mmap.mmap) and len(mapped) <= _SPARE_BYTES_MAX:
-        _spare.append(mapped)
+    def buffers(self) -> list[memoryview]:
+        """Where the next bytes are to be received."""
+        return self._views[:_VIEWS_MAX]
+
+    def take(self, count: int) -> bool:
+        """`count` further bytes are there. Whether the message is whole."""
+        self.received += count
+        views, at = self._views, 0
+        while at < len(views) and count >= len(views[at]):
+            count -= len(views[at])
+            at += 1
+        del views[:at]
+        if count:
+            views[0] = views[0][count:]
+        return not views
+
+    def put(self, data: memoryview) -> bool:
+        """The next bytes, received elsewhere. Whether the message is whole."""
+        at = 0
+        for view in self._views:
+            size = min(len(view), len(data) - at)
+            view[:size] = data[at : at + size]
+            at += size
+            if at == len(data):
+                break
+        return self.take(at)
+
+    def frames(self) -> Frames:
+        """All frames of a message that is whole."""
+        return [whole_frame(each) for each in self._frames]
 
 
 class MessageReader:
     """Cuts the bytes of one connection into messages.
 
-    Bytes are received into `receive_buffer()`, and `take` is told their number. Messages that are
-    complete at once are cut out of `scratch`, which several readers may share; a message whose end
-    is still to come gets a buffer of its own size.
+    Bytes are received into `receive_buffers()`, and `take` is told their number. Messages that are
+    complete at once are cut out of `scratch`, which several readers may share; the frames of a
+    message whose end is still to come are received to where they stay, without another copy. The
+    message behind a long one is probably long as well: little of it goes into `scratch`.
     """
 
     def __init__(self, scratch: memoryview) -> None:
         self._scratch = scratch
+        self._first = scratch[:_FIRST_BYTES]
         self._start = b""
-        """The first bytes of a message, too few for its length."""
-        self._long: memoryview | None = None
+        """The first bytes of a message, too few for the lengths of its frames."""
+        self._long: _LongMessage | None = None
         """A message whose end is still to come."""
-        self._filled = 0
-        """Bytes of the message received so far."""
+        self._head_bytes = 0
+        """Its bytes before the frames."""
+        self._expects_long = False
+        """Whether the last message was long."""
         self.error = ""
         """Why the bytes are not messages; further bytes are then ignored."""
 
     @property
     def unfinished_bytes(self) -> int:
         """Of a message whose end is still to come."""
-        return len(self._start) if self._long is None else self._filled
+        if self._long is None:
+            return len(self._start)
+        return self._head_bytes + self._long.received
 
-    def receive_buffer(self) -> memoryview:
-        """Where the next bytes are to be received."""
+    def receive_buffers(self) -> list[memoryview]:
+        """Where the next bytes are to be received, in order."""
         if self._long is not None:
-            return self._long[self._filled :]
+            return self._long.buffers()
         if self._start:
             start = len(self._start)
             self._scratch[:start] = self._start
-            return self._scratch[start:]
-        return self._scratch
+            return [self._scratch[start:]]
+        return [self._first if self._expects_long else self._scratch]
 
     def take(self, count: int) -> list[Frames]:
         """The messages that `count` further bytes complete, up to an `error` if there is one."""
         if self.error:
             return []
-        if self._long is not None:
-            return self._take_long(self._long, count)
+        if (long := self._long) is not None:
+            if not long.take(count):
+                return []
+            self._long = None
+            return [long.frames()]
+        self._expects_long = False
         return self._take_scratch(len(self._start) + count)
-
-    def _take_long(self, message: memoryview, count: int) -> list[Frames]:
-        self._filled += count
-        if self._filled < len(message):
-            return []
-        self._long = None
-        messages: list[Frames] = []
-        self._cut_out(message, 0, len(message), messages)
-        _keep(message)
-        return messages
 
     def _take_scratch(self, end: int) -> list[Frames]:
         messages: list[Frames] = []
@@ -151,38 +178,40 @@ class MessageReader:
         while end - at >= _PREFIX_BYTES:
             number, size_bytes = _PREFIX.unpack_from(data, at)
             behind = at + _PREFIX_BYTES + size_bytes
-            if not 0 < number * _LENGTH_BYTES <= size_bytes:
+            head_bytes = _PREFIX_BYTES + number * _LENGTH_BYTES
+            if not 0 < number * _LENGTH_BYTES <= size_bytes or head_bytes > len(data):
                 self.error = f"a message of {number} frames in {size_bytes} bytes"
                 return messages
+            if at + head_bytes > end:
+                break
+            sizes = _lengths(number).unpack_from(data, at + _PREFIX_BYTES)
+            if (ends := head_bytes + sum(sizes)) != behind - at:
+                self.error = f"a message of {behind - at} bytes, its frames end at {ends}"
+                return messages
+            at += head_bytes
             if behind > end:
-                self._begin_long(data[at:end], behind - at)
+                self._begin_long(sizes, data[at:end])
                 return messages
-            if not self._cut_out(data, at, behind, messages):
-                return messages
+            messages.append(_cut_out(data, at, sizes))
             at = behind
         self._start = bytes(data[at:end])
         return messages
 
-    def _begin_long(self, part: memoryview, size_bytes: int) -> None:
-        self._start, self._filled = b"", len(part)
-        self._long = _message_buffer(size_bytes)
-        self._long[: self._filled] = part
+    def _begin_long(self, sizes: Sequence[int], part: memoryview) -> None:
+        self._start, self._expects_long = b"", True
+        self._head_bytes = _PREFIX_BYTES + len(sizes) * _LENGTH_BYTES
+        self._long = _LongMessage(sizes)
+        self._long.put(part)
 
-    def _cut_out(self, data: memoryview, start: int, end: int, messages: list[Frames]) -> bool:
-        """Append the message between two places of some bytes; False if its lengths do not add
-        up."""
-        (number, _) = _PREFIX.unpack_from(data, start)
-        lengths = _LENGTHS[number] if number <= _USUAL_FRAMES else struct.Struct(f"<{number}I")
-        at = start + _PREFIX_BYTES
-        sizes = lengths.unpack_from(data, at)
-        at += lengths.size
-        frames = []
-        for size in sizes:
-            behind = at + size
-            frames.append(bytes(data[at:behind]))
-            at = behind
-        if at != end:
-            self.error = f"a message of {end - start} bytes, its frames end at {at - start}"
-            return False
-        messages.append(frames)
-        return True
+
+def _lengths(number: int) -> struct.Struct:
+    return _LENGTHS[number] if number <= _USUAL_FRAMES else struct.Struct(f"<{number}I")
+
+
+def _cut_out(data: memoryview, at: int, sizes: Sequence[int]) -> Frames:
+    """The frames from a place of some bytes on."""
+    frames = []
+    for size in sizes:
+        frames.append(bytes(data[at : at + size]))
+        at += size
+    return frames

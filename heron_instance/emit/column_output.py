@@ -12,6 +12,7 @@ import pyarrow as pa
 from msgspec import Struct
 
 from heron_core.errors import ComponentError
+from heron_core.native import keep_memory
 from heron_core.wire.batch import encode_columns
 from heron_core.wire.columns import merged, schema_of, serialized
 from heron_core.wire.frames import Frames
@@ -30,6 +31,7 @@ class ColumnBuffer(OutputBuffer):
     __slots__ = ("ids_of_slices", "rows", "slices")
 
     def __init__(self, destination: int, stream: int) -> None:
+        keep_memory()
         super().__init__(destination)
         self.stream = stream
         self.rows = 0

@@ -50,6 +50,49 @@ def divided(hot_path: SimpleNamespace, keys: list[pa.Array], slots: int) -> tupl
     return array("I", order).tolist(), counts
 
 
+@given(
+    data=st.binary(max_size=12)
+    | st.text(st.characters(codec="ascii"), max_size=12).map(str.encode),
+    numbers=st.lists(st.integers(-2, 14) | st.integers(-(2**31), 2**31 - 1), max_size=6),
+    ascends=st.booleans(),
+    start=st.integers(-1, 3),
+    rows=st.integers(-1, 6),
+)
+def test_texts_are_plain_for_both_and_then_arrow_finds_nothing(
+    compiled: SimpleNamespace,
+    data: bytes,
+    numbers: list[int],
+    ascends: bool,
+    start: int,
+    rows: int,
+) -> None:
+    offsets = array("i", sorted(numbers) if ascends else numbers)
+    found = {
+        path.are_plain_texts(data, offsets.tobytes(), start, rows) for path in (PYTHON, compiled)
+    }
+    assert len(found) == 1
+    if found == {True}:
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+        pa.Array.from_buffers(pa.string(), rows, buffers, offset=start).validate(full=True)
+
+
+def test_plain_texts_are_found(compiled: SimpleNamespace) -> None:
+    column = pa.array(["", "word", "x" * 70, "last"]).slice(1)
+    other = pa.array(["word", "wörter"])
+    for path in (PYTHON, compiled):
+        _, offsets, data = column.buffers()
+        assert path.are_plain_texts(data, offsets, 1, 3)
+        assert path.are_plain_texts(None, pa.py_buffer(bytes(4)), 0, 0)
+        assert not path.are_plain_texts(data, offsets, 1, 4)
+        _, offsets, data = other.buffers()
+        assert path.are_plain_texts(data, offsets, 0, 1)
+        assert not path.are_plain_texts(data, offsets, 0, 2)
+    # Each step is small enough, though the offsets fall: 2 ** 32 is all the way round.
+    around = array("i", [0, 2**31 - 1, -2, 1]).tobytes()
+    for path in (PYTHON, compiled):
+        assert not path.are_plain_texts(b"ab", around, 0, 3)
+
+
 @given(keys=columns(), slots=st.integers(1, SLOTS_MAX))
 def test_each_row_goes_where_a_tuple_of_its_key_goes(
     compiled: SimpleNamespace, keys: list[pa.Array], slots: int

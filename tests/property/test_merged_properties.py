@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from heron_core.errors import ProtocolError
 from heron_core.native import MessageQueue
 from heron_core.wire.frames import HEADER, FrameKind, Frames, header
-from heron_core.wire.merged import merge, split
+from heron_core.wire.merged import (
+    APART_FRAMES_MAX,
+    MERGED_BYTES_MAX,
+    merge,
+    merge_for_socket,
+    split,
+)
 
 FRAME = st.binary(max_size=30)
 
@@ -107,3 +113,34 @@ def test_a_queue_says_that_it_has_more_and_when_that_is_much() -> None:
     assert (touched, due) == ({7}, set())
     queue.put(0, tuples)
     assert (touched, due) == ({7}, {7})
+
+
+LARGE = message(FrameKind.DATA, [bytes(MERGED_BYTES_MAX)])
+
+
+@given(MESSAGES, st.data())
+def test_frames_that_stay_apart_are_put_together_again(
+    messages: list[Frames], data: st.DataObject
+) -> None:
+    assert merge_for_socket(messages) == merge(messages)  # small: their bytes are joined
+    at = data.draw(st.integers(0, len(messages)))
+    sent = [*messages[:at], LARGE, *messages[at:]]
+    apart = merge_for_socket(sent)
+    assert apart[2:] == [frame for each in sent for frame in each]
+    assert list(split(apart)) == sent
+    counts = bytearray(apart[1])
+    counts[data.draw(st.integers(0, len(counts) - 1))] += 1
+    for changed in (bytes(counts), apart[1] + b"\1", apart[1][:-1], bytes(len(counts))):
+        with pytest.raises(ProtocolError, match=f"a merged message of {len(apart)} frames"):
+            split([apart[0], changed, *apart[2:]])
+    with pytest.raises(ProtocolError):
+        split(apart[:-1])
+
+
+def test_many_frames_are_joined_however_large() -> None:
+    sent = [LARGE, *(message(FrameKind.ACK, [b"a"]) for _ in range(APART_FRAMES_MAX // 2))]
+    assert merge_for_socket(sent) == merge(sent)
+
+
+def test_a_large_message_alone_stays_as_it_is() -> None:
+    assert merge_for_socket([LARGE]) is LARGE

@@ -15,7 +15,7 @@ from heron_core.state.file_snapshot import as_bytes
 from heron_core.state.saved_input import input_size
 from heron_core.wire import messages
 from heron_core.wire.frames import FrameKind, Frames, parse_header
-from heron_core.wire.merged import merge
+from heron_core.wire.merged import merge_for_socket
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
 from heron_instance.events import (
@@ -203,7 +203,7 @@ class Instance:
                 message
             ):
                 self.cluster.rules.emitted(self, message)
-        self.data.send((self.incarnation, merge(sent)))
+        self.data.send((self.incarnation, merge_for_socket(sent)))
 
     def _is_outdated(self, message: Frames) -> bool:
         """Whether the epoch is older, so that receivers refuse."""

@@ -34,9 +34,13 @@ def fed(to: MessageReader, data: bytes, cuts: list[int]) -> list[Frames]:
     messages: list[Frames] = []
     lengths = iter(cuts)
     while data and not to.error:
-        buffer = to.receive_buffer()
-        count = min(len(buffer), len(data), next(lengths, len(data)))
-        buffer[:count] = data[:count]
+        buffers = to.receive_buffers()
+        count = min(sum(map(len, buffers)), len(data), next(lengths, len(data)))
+        left = memoryview(data)[:count]
+        for buffer in buffers:
+            size = min(len(buffer), len(left))
+            buffer[:size] = left[:size]
+            left = left[size:]
         messages += to.take(count)
         data = data[count:]
     return messages
@@ -99,6 +103,20 @@ def test_large_messages_of_different_sizes_keep_their_bytes_though_they_share_a_
     assert fed(first, begun[megabyte:], []) == [sent[1]]
 
 
+def test_the_frames_of_a_long_message_are_received_to_where_they_stay() -> None:
+    scratch = memoryview(bytearray(1024 * 1024))
+    taken = MessageReader(scratch)
+    sent: list[Frames] = [[b"head", bytes(size), b"", b"end"] for size in (70_000, 80_000, 9)]
+    data = joined(sent)
+    assert taken.receive_buffers() == [scratch]
+    assert fed(taken, data[:50_000], []) == []
+    into = taken.receive_buffers()
+    assert sum(map(len, into)) == len(joined(sent[:1])) - 50_000  # not a byte of the next message
+    assert all(each.obj is not scratch.obj for each in into)
+    assert fed(taken, data[50_000:], []) == sent
+    assert len(taken.receive_buffers()[0]) == len(scratch)  # the last one was short
+
+
 def test_readers_share_their_scratch() -> None:
     scratch = memoryview(bytearray(SCRATCH_BYTES))
     readers = MessageReader(scratch), MessageReader(scratch)
@@ -106,7 +124,7 @@ def test_readers_share_their_scratch() -> None:
     for half in (slice(0, 5), slice(5, 20), slice(20, None)):
         taken = [fed(each, bytes_[half], []) for each, bytes_ in zip(readers, data, strict=True)]
     assert taken == [[], [[b"c" * 100]]]
-    assert readers[0].receive_buffer() is not None
+    assert readers[0].receive_buffers()
     assert readers[0].unfinished_bytes == 0
 
 
@@ -118,6 +136,8 @@ def test_readers_share_their_scratch() -> None:
         (struct.pack("<III", 1, 6, 3) + b"ab", "its frames end at 15"),
         (struct.pack("<III", 1, 6, 1) + b"ab", "its frames end at 13"),
         (struct.pack("<III", 1, 4, BYTES_MAX), f"its frames end at {12 + BYTES_MAX}"),
+        (struct.pack("<III", 17, 17 * 4, 0), "17 frames in 68 bytes"),
+        (struct.pack("<III", 1, 100, 97), "a message of 108 bytes, its frames end at 109"),
         (b"GET / HTTP/1.1\r\n", "542393671 frames"),
         (b"\xff" * 20, "4294967295 frames"),
     ],
