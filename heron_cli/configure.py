@@ -16,6 +16,7 @@ from heron_core.errors import TopologyError, UsageError
 from heron_core.placement import machine_labels, unmet_labels
 from heron_core.plans import PackingPlan
 from heron_core.records import replace
+from heron_core.state.backup import check_containers
 from heron_core.storm_settings import settled
 from heron_core.topology import Config, TopologySpec
 from heron_core.validation import check, check_native
@@ -200,4 +201,6 @@ def packing_plan(topology: TopologySpec) -> PackingPlan:
 
     check_native(topology)
     check_without_spark(topology)
-    return pack(topology)
+    packing = pack(topology)
+    check_containers(topology, packing)
+    return packing

@@ -305,6 +305,23 @@ class UpdateStats(Struct, frozen=True, kw_only=True):
     """The containers or instances that the stage waits for."""
 
 
+class BackupStats(Struct, frozen=True, kw_only=True):
+    """The backup of states in memory; counts are since this master serves."""
+
+    durable: int
+    """Number of the newest complete checkpoint in the checkpoint store; 0 for none. Only this one
+    and earlier ones are final: sinks have committed, and spouts have acked."""
+    copies: int | None = None
+    """The least number of other containers that hold a state of the newest checkpoint."""
+    spilled: int = 0
+    """States written to the checkpoint store because no container could hold them."""
+    unheld: str = ""
+    """Why too few containers hold a state of the newest checkpoint; empty if all do."""
+    rolled_back: int = 0
+    """Checkpoints that all containers with their states have lost, so that the topology was
+    restored from an earlier one in the checkpoint store."""
+
+
 class CheckpointStats(Struct, frozen=True, kw_only=True):
     """The checkpoints of a topology that runs effectively once."""
 
@@ -338,6 +355,8 @@ class CheckpointStats(Struct, frozen=True, kw_only=True):
     """Remedy for people."""
     waiting_for: tuple[str, ...] = ()
     """Some of the instances whose restore, or stored state, is pending."""
+    backup: BackupStats | None = None
+    """None without `topology.stateful.backup`."""
     alignment_ms: Mapping[str, int] = field(default_factory=dict)
     """Of the newest checkpoint: component[index] -> time between its first and last barrier;
     values below a millisecond are left out."""

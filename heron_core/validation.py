@@ -64,6 +64,11 @@ def check_native(topology: TopologySpec) -> None:
             f"{mode}, but {config.BACKPRESSURE_MODE} is {config.DROP}, which loses tuples: "
             "choose one of them"
         )
+    if merged.get(config.BACKUP) and config.state_backend(merged) == config.ROCKSDB:
+        raise TopologyError(
+            f"{config.BACKUP} is {config.MEMORY}, and {config.STATE_BACKEND} is {config.ROCKSDB}, "
+            "for states larger than memory: choose one of them"
+        )
     cycle = in_cycles(topology.feeders)
     if cycle:
         raise TopologyError(

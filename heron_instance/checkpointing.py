@@ -150,10 +150,12 @@ class Checkpointing:
         is_waiting: bool,
         undoes: bool,
         packing: PackingPlan,
+        is_final: Callable[[int], bool],
     ) -> None:
         """`load` reads the state of a checkpoint from the store; `readers`: downstream components,
         some of which wait for the instance's barriers; `is_waiting`: whether the component does not
-        exist yet; `undoes`: whether failed calls of a bolt are undone (attempts.py).
+        exist yet; `undoes`: whether failed calls of a bolt are undone (attempts.py); `is_final`:
+        whether a complete checkpoint of the number cannot be lost (heron_core.state.backup).
         """
         self._host = host
         self._states = OwnStates(host.identity.task, load)
@@ -168,6 +170,7 @@ class Checkpointing:
         """Whether the component is unused since its initialisation."""
         self._undoes = undoes
         self._packing = packing
+        self._is_final = is_final
 
     def attach(self, driver: ComponentDriver) -> None:
         """Pass checkpoint duties to a new driver."""
@@ -283,8 +286,9 @@ class Checkpointing:
             self._is_completed(completed.checkpoint, completed.abandoning)
 
     def _is_completed(self, checkpoint: int, abandoning: Sequence[str]) -> None:
-        """Notify the component, once. `abandoning`: bolts that abandoned covered tuples."""
-        if not self._states.completed(checkpoint):
+        """Notify the component, once, of a final checkpoint. `abandoning`: bolts that abandoned
+        covered tuples."""
+        if not self._states.completed(checkpoint) or not self._is_final(checkpoint):
             return
         self._settled.completed(checkpoint)
         driver = self._host.driver

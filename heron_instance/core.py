@@ -401,17 +401,17 @@ class InstanceCore:
 
     def _made_checkpointing(self) -> Checkpointing | None:
         """None in a topology without checkpoints."""
-        load = self._environment.load_state
+        environment, load = self._environment, self._environment.load_state
         if load is None:
             return None
         self.shared.takes_checkpoints = True
         component = self._packing.instances[self.identity.task].component
         behind = self._topology.components_behind(component)
-        spec, fails_at_once = self._topology.by_name[component], self._environment.fails_at_once
-        if not (spec.is_spout or fails_at_once or self.instance.driver.options.exits_on_exception):
+        fails_at_once = self._topology.by_name[component].is_spout or environment.fails_at_once
+        if not (fails_at_once or self.instance.driver.options.exits_on_exception):
             self.retrying = RetryingBolt(self, self._clock)
-        waits, undoes = self._environment.waits_for_state, self.retrying is not None
-        checkpointing = Checkpointing(self, load, behind, waits, undoes, self._packing)
+        by = environment.waits_for_state, self.retrying is not None, self._packing
+        checkpointing = Checkpointing(self, load, behind, *by, environment.is_final)
         if not checkpointing.is_waiting:
             checkpointing.warn_of_spout()
         return checkpointing

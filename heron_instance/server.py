@@ -20,8 +20,9 @@ from msgspec import Struct
 from heron_api.incarnation import Incarnation
 from heron_core import config as keys
 from heron_core.errors import HeronError
-from heron_core.plans import PackingPlan
+from heron_core.plans import PackingPlan, PhysicalPlan
 from heron_core.records import replace
+from heron_core.state.backup import BackupRule, is_final_by
 from heron_core.topology import TopologySpec
 from heron_core.wire import message_codec, messages
 from heron_core.wire.local_stream import CONTROL, DATA, ConnectionName
@@ -47,6 +48,7 @@ from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.factory import incarnation_number
 from heron_instance.saving_thread import SavingThread
 from heron_instance.shared_state import SharedState
+from heron_instance.states_in_memory import Holders, StatesInMemory
 from heron_instance.stored_states import CheckpointStates, MovedStateFiles, NewestState
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.local_copies import LocalCopies, copies_of
@@ -89,6 +91,9 @@ class InstanceArguments(Struct, frozen=True):
     """The topology master's container records the start of the run there, perhaps in a moment."""
     recordings: str = ""
     """Folder of the flight recorder's files."""
+    keys: Any = None
+    """The topology's pair of keys (heron_io.security.Keys), for connections to stream managers of
+    other containers; None without a backup of states in their memory."""
 
     def after(self, predecessor: str) -> "InstanceArguments":
         """Arguments of the next process; `predecessor` says how the previous process ended, empty
@@ -175,7 +180,10 @@ class InstanceServer:
         if keys.takes_checkpoints(config):
             if not is_on_this_machine(url):
                 self._copies = copies_of(config.get(keys.STATE_FOLDER), f"{topology.name}-{task}")
-            self._states = CheckpointStates(opened, topology.name, task, marker, self._copies)
+            memory = _backup_of(topology, arguments, lambda: self._shared.plan)
+            self._states = CheckpointStates(
+                opened, topology.name, task, marker, self._copies, memory
+            )
             return
         self._moved = MovedStateFiles(opened, topology.name, arguments.run, task)
         if keys.saves_states(config):
@@ -227,6 +235,7 @@ class InstanceServer:
             rest=time.sleep,
             load_state=None if self._states is None else self._states.load,
             waits_for_state=self._states is not None,
+            is_final=is_final_by(topology.config),
             component_logger=logging.getLogger(component),
             newest_state=self._newest,
             load_moved=None if self._moved is None else self._moved.load,
@@ -405,6 +414,24 @@ class InstanceServer:
         """End after the call of user code that is under way."""
         self._core.handle(Stopped(), time.monotonic())
         self._wake()
+
+
+def _backup_of(
+    topology: TopologySpec, arguments: InstanceArguments, plan: Callable[[], PhysicalPlan | None]
+) -> StatesInMemory | None:
+    """The backup in the memory of other containers, if configured."""
+    rule = BackupRule.of(topology.config)
+    if rule is None:
+        return None
+
+    def connect() -> Holders:
+        # Late: other instances need no zmq.
+        from heron_io.state_holders import StateHolders
+
+        return StateHolders(arguments.keys)
+
+    name, task = topology.name, arguments.task
+    return StatesInMemory(rule, name, task, arguments.states_key, plan, connect)
 
 
 def _open_store(arguments: InstanceArguments) -> CheckpointFiles:

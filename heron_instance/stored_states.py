@@ -9,6 +9,7 @@ from heron_core.errors import HeronError
 from heron_core.state.file_snapshot import StateBytes, as_bytes, size_of
 from heron_core.state.saved_input import input_size
 from heron_core.wire.messages import CheckpointFailed, CheckpointStored, FromInstance
+from heron_instance.states_in_memory import StateLost, StatesInMemory
 from heron_io.checkpoint_store.checkpoint_files import OWN, CheckpointFiles
 from heron_io.checkpoint_store.local_copies import LocalCopies
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
@@ -18,6 +19,8 @@ log = logging.getLogger("heron_instance")
 
 MOVED = "moved"
 """Subfolder for states migrated by updates, in the folder of periodically saved states."""
+UNHELD_MAX = 500
+"""Characters of why too few containers hold a state, for people to read."""
 KEPT = 2
 """States retained: one may be incomplete after the death of its process, so the previous state is
 needed."""
@@ -33,12 +36,14 @@ class CheckpointStates:
         task: int,
         marker: RunMarker,
         copies: LocalCopies | None = None,
+        memory: StatesInMemory | None = None,
     ) -> None:
         """`opened` opens the store, and may fail while the store is unreachable: the next restore
         or checkpoint then retries. `marker` distinguishes the store from the empty folder of an
         unmounted disk. `copies`: local copies of the states' files, for a store on another
-        machine."""
+        machine. `memory`: the backup in the memory of other containers."""
         self._opened = opened
+        self._memory = memory
         self._marker = marker
         self._store: CheckpointFiles | None = None
         self._copies = copies
@@ -55,15 +60,47 @@ class CheckpointStates:
     def load(self, checkpoint: int, task: int) -> bytes:
         """In the main thread: a state from the store, of the own task or of a task whose keys have
         moved here; HeronError if unavailable."""
+        if self._memory is not None:
+            held = self._held(self._memory, checkpoint, task)
+            if held is not None:
+                return held
         state = self._open().load(self._topology, checkpoint, task)
         return state if self._copies is None else self._copies.before(state)
 
+    def _held(self, memory: StatesInMemory, checkpoint: int, task: int) -> bytes | None:
+        """A state from memory; None if it is in the store. StateLost if it is nowhere."""
+        away: CheckpointStoreError | None = None
+        try:
+            if (state := memory.fetch(checkpoint, task)) is not None:
+                return state
+        except CheckpointStoreError as error:
+            log.warning("the backup in memory: %s", error)
+            away = error
+        if memory.rule.is_durable(checkpoint):
+            return None
+        store = self._open()
+        self._marker.check(store)
+        if task not in store.checkpoint(self._topology, checkpoint).missing((task,)):
+            return None
+        if away is not None:
+            raise away  # it may hold the state
+        raise StateLost(
+            f"the state of task {task} in checkpoint {checkpoint} was in memory alone, and all "
+            "containers that held it have been replaced"
+        )
+
     def write(self, checkpoint: int, state: StateBytes) -> None:
         """Save a state, and tell the master."""
+        copies, unheld, is_in_store = 0, "", True
         try:
-            data, store = as_bytes(state), self._open()
-            self._marker.check(store)
-            store.save(self._topology, checkpoint, self._task, data)
+            data = as_bytes(state)
+            if (memory := self._memory) is not None:
+                copies, unheld = memory.hold(checkpoint, data)
+                is_in_store = not copies or memory.rule.is_durable(checkpoint)
+            if is_in_store:
+                store = self._open()
+                self._marker.check(store)
+                store.save(self._topology, checkpoint, self._task, data)
         except Exception as error:  # the thread goes on: the next checkpoint may be saved
             log.error("checkpoint %d: %s", checkpoint, error)
             reason = str(error) if isinstance(error, HeronError) else repr(error)
@@ -71,8 +108,11 @@ class CheckpointStates:
         else:
             messages, size_bytes = input_size(data)
             self.tell(
-                CheckpointStored(self._task, checkpoint, size_of(data), 0, messages, size_bytes)
-            )
+                CheckpointStored(
+                    self._task, checkpoint, size_of(data), 0, messages, size_bytes,
+                    copies, unheld[:UNHELD_MAX], is_in_store,
+                )
+            )  # fmt: skip
             if self._copies is not None:
                 self._copies.keep(data)
 

@@ -311,7 +311,9 @@ def _location(
     if logs:
         beside = os.path.join(os.path.dirname(os.path.abspath(logs)), "checkpoints")
     node = store.get(checkpoints_path(topology)) or {}
-    numbers = sorted((int(each["number"]) for each in node.get("completed", ())), reverse=True)
+    # What is in the memory of containers alone has no files.
+    stored = [each for each in node.get("completed", ()) if not each.get("in_memory")]
+    numbers = sorted((int(each["number"]) for each in stored), reverse=True)
     return str(spec.config.get(keys.CHECKPOINT_STORE) or beside), numbers
 
 

@@ -87,7 +87,7 @@ def check_presence(name: str, files: CheckpointFiles, node: Node) -> None:
     """CheckpointStoreError if the state store knows of states and the checkpoint store has none: an
     unmounted disk is an empty folder."""
     try:
-        if node.get("completed") and not files.numbers(name):
+        if _in_store(node) and not files.numbers(name):
             raise files.absent(name)
         if run := node.get(OWN_RUN):
             files.check_run(name, str(run))
@@ -107,11 +107,17 @@ def _other_mode(topology: TopologySpec, what: str, mode: str) -> UsageError:
 def _newest(name: str, files: CheckpointFiles, node: Node) -> int:
     """Number of the newest complete checkpoint; 0 without a previous run."""
     over = files.over(name)
-    completed = max((int(each["number"]) for each in node.get("completed", ())), default=0)
+    completed = max((int(each["number"]) for each in _in_store(node)), default=0)
     # The state store may have been replaced or emptied: a described checkpoint is complete, too.
     numbers = (n for n in reversed(files.numbers(name)) if n > over)
     described = next((n for n in numbers if files.checkpoint(name, n).is_described), 0)
     return max(described, completed if completed > over else 0)
+
+
+def _in_store(node: Node) -> list[Node]:
+    """The completed checkpoints that the checkpoint store has. A newer one in memory
+    (heron_core.state.backup) has ended with its containers; nothing of it was committed."""
+    return [each for each in node.get("completed", ()) if not each.get("in_memory")]
 
 
 def _checkpoint(

@@ -22,6 +22,7 @@ from heron_engine.stream_manager.container_state import ContainerState
 from heron_engine.stream_manager.data_plane import DataPlane
 from heron_engine.stream_manager.flow_control import FlowControl
 from heron_engine.stream_manager.gates import Gates
+from heron_engine.stream_manager.held_states import HeldStates
 from heron_engine.stream_manager.plan_update import PlanUpdate
 from heron_engine.stream_manager.watermarks import Watermarks
 
@@ -76,6 +77,7 @@ class ControlPlane:
         self._ages = Ages(state, gates)
         self._watermarks = watermarks
         self._queries = queries
+        self.held = HeldStates(state.container, state.options.backup)
         self._state = state
         self._pressure = pressure
         self._levels_until: list[tuple[SetLevel, float]] = []
@@ -348,6 +350,8 @@ class ControlPlane:
             now = self._state.now
             self._levels_until = [(level, now + level.secs) for level in message.levels]
             out.append(events.StreamManagerLogLevels(message))
+        else:
+            self.held.completed(message.checkpoint)
         self._send_to_all(message, out)
 
     def _rejected(self, reason: str, out: Out) -> None:
@@ -438,6 +442,8 @@ class ControlPlane:
             "caused_ms": self._pressure.caused_ms(state.now),
             **self._pressure.times_ms(state.now),
             "live_queries": self._queries.totals().by_name(),
+            "held_bytes": self.held.total_bytes,
+            "held_refused": self.held.refused,
             **self._ages.statistics(),
         }
 

@@ -12,6 +12,7 @@ events:
     ack_results     notifications of spouts about their roots; the trees are in acks
     ages            how old the oldest message and the oldest root of each place is
     client_queries  questions of clients about keys of states here
+    held_states     states held in memory for instances of other containers
     control_plane   registration, heartbeats, probes; plan_update takes physical plans
     container_state the shared state
 
@@ -133,9 +134,13 @@ class StreamManager:
         self._control.from_master(message, out)
 
     def _from_client(self, client: bytes, message: object, out: Out) -> None:
-        if not isinstance(message, messages.StateQuestion):
-            raise ProtocolError(f"not of a client: {message!r:.100}")
-        self._queries.ask(client, message, out)
+        match message:
+            case messages.StateQuestion():
+                self._queries.ask(client, message, out)
+            case messages.HoldState() | messages.FetchState():
+                out.append(events.ToClient(client, self._control.held.answer(message)))
+            case _:
+                raise ProtocolError(f"not of a client: {message!r:.100}")
 
     def _is_superseded(self, task: int, incarnation: int, out: Out) -> bool:
         """Whether the message comes from a replaced process, which must end.
@@ -206,5 +211,6 @@ class StreamManager:
         self._control.validate()
         self._watermarks.validate()
         self._queries.validate()
+        self._control.held.validate()
         if self._gates is not None:
             self._gates.validate()

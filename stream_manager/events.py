@@ -16,6 +16,8 @@ from heron_core.wire.messages import (
     RunShell,
     ShellRan,
     StateAnswered,
+    StateFetched,
+    StateHeld,
     ToInstance,
 )
 
@@ -170,7 +172,7 @@ class ToClient(Struct, frozen=True):
     """Answer a client, if its connection still exists."""
 
     client: bytes
-    message: StateAnswered
+    message: StateAnswered | StateHeld | StateFetched
 
 
 class ConnectPeers(Struct, frozen=True):

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from heron_core import config as keys
+from heron_core.state.backup import BackupRule
 from heron_engine.stream_manager.link import LINK_BYTES_MAX
 from heron_engine.stream_manager.turn_rests import REST_SECS
 
@@ -35,6 +36,8 @@ class StreamManagerOptions(Struct, frozen=True):
     aligned_bytes_max: int = 64 * 1024 * 1024
     """What is held back for one instance behind barriers: some seconds of data; then the checkpoint
     is aborted (Heron: 100 MB)."""
+    backup: BackupRule | None = None
+    """States of instances of other containers are held; None: they are not."""
     expiry_buckets: int = 5
     """Trees expire between T and T + T/5; more buckets are more precise, and slower to search."""
     window_bytes: int = 1024 * 1024
@@ -74,6 +77,7 @@ class StreamManagerOptions(Struct, frozen=True):
             frame_bytes_max=keys.value_of(merged, keys.MESSAGE_BYTES_MAX) + BUFFER_BYTES_MAX,
             checkpoints=keys.takes_checkpoints(merged),
             aligned_timeout_secs=_aligned_timeout_secs(merged),
+            backup=BackupRule.of(config),
             runs_commands=keys.value_of(merged, keys.RUN_ON_ALL) == keys.ON,
             rest_secs=min(REST_SECS, keys.value_of(merged, keys.LINGER_MS) / 1000),
             heartbeat_secs=min(1.0, interval_ms / 1000),

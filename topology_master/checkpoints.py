@@ -26,6 +26,8 @@ from heron_core.stats import CheckpointStats
 from heron_core.transitions import MachineState, Transitions
 from heron_core.typed_json import from_json, to_json
 from heron_core.wire import messages
+from heron_engine.topology_master.backup_progress import BackupProgress
+from heron_engine.topology_master.completed_checkpoint import CompletedCheckpoint
 from heron_engine.topology_master.events import (
     DescribeCheckpoint,
     DiscardCheckpoint,
@@ -95,31 +97,6 @@ ABORTABLE = frozenset(
 )
 
 
-class CompletedCheckpoint(Struct, frozen=True):
-    """A checkpoint from which the topology can be restored."""
-
-    number: int
-    at: float
-    """When it was triggered, in seconds since 1970."""
-    secs: float
-    """How long it took until all states were stored."""
-    size_bytes: int
-    at_end: str = ""
-    """Phase of the end during the checkpoint (plans.Phase); empty before the end."""
-    previous: Mapping[str, tuple[int, ...]] = field(default_factory=dict, name="former")
-    """component -> tasks at the checkpoint, for components with new tasks since
-    (Restore.previous)"""
-    abandoning: tuple[str, ...] = field(default=(), name="gave_up")
-    """Bolts with abandoned tuples covered by the checkpoint and not by an earlier one."""
-    with_input: tuple[int, ...] = ()
-    """The tasks whose barriers have overtaken input, which is saved with their states."""
-    input_messages: int = 0
-    """Size of the saved input."""
-    input_bytes: int = 0
-    covered: CoveredCounts = field(default_factory=CoveredCounts)
-    """Counts of the run's instances that a restore undoes."""
-
-
 class PendingCheckpoint(Struct):
     """The checkpoint that is under way."""
 
@@ -143,6 +120,12 @@ class PendingCheckpoint(Struct):
     with_input: set[int] = field(default_factory=set)
     input_messages: int = 0
     input_bytes: int = 0
+    held: set[int] = field(default_factory=set)
+    """Tasks whose state is in the memory of other containers alone."""
+    copies: int | None = None
+    """The least number of containers that hold a state."""
+    unheld: dict[int, str] = field(default_factory=dict)
+    """task -> why too few containers hold its state"""
 
     def enter(self, to: CheckpointState) -> None:
         """The only way from one state to another."""
@@ -182,6 +165,7 @@ class Checkpoints:
         """Of the next one: see PendingCheckpoint."""
         self._garbage = set[int]()
         """The store may hold states of failed checkpoints."""
+        self.backup = BackupProgress(options.backup)
 
     def to_json(self) -> dict[str, Any]:
         """For the state store."""
@@ -257,7 +241,7 @@ class Checkpoints:
         self._next_at = now
         self._quiet_secs = quiet_secs
         self.is_requested = True
-        return self.latest + 1
+        return self.backup.number_after(self.latest, is_durable=True)
 
     def is_due(self, now: float) -> bool:
         """Whether the next one is to begin."""
@@ -267,13 +251,15 @@ class Checkpoints:
 
     def begin(self, tasks: Set[int], now: float, at_end: str = "") -> list[Step]:
         """Start a checkpoint of the tasks, with its number."""
-        self.latest += 1
+        is_asked = self.is_requested or bool(at_end)
+        self.latest = self.backup.number_after(self.latest, is_asked or self.backup.is_durable_next)
         self.pending = PendingCheckpoint(
             self.latest, now, set(tasks), at_end=at_end, aligned=self._aligned
         )
         self._aligned = frozenset()
         self.is_requested = False
-        self._next_at = now + max(self._options.checkpoint_interval_secs, self._quiet_secs)
+        interval_secs = self.backup.begun(self._options.checkpoint_interval_secs)
+        self._next_at = now + max(interval_secs, self._quiet_secs)
         self._quiet_secs = 0.0
         return [StoreCheckpoints(self.to_json())]
 
@@ -325,11 +311,14 @@ class Checkpoints:
             pending.size_bytes += min(message.size_bytes, SIZE_BYTES_MAX)
             pending.aligned_ms[message.task] = message.aligned_ms
             _add_input(pending, message)
+            _add_copies(pending, message)
         if pending.left:
             return []
         pending.enter(CheckpointState.CHECKING)
         pending.secs = now - pending.since
-        return [SeekStates(pending.number, tuple(sorted(pending.aligned_ms)))]
+        if pending.held == pending.aligned_ms.keys():
+            return self.seen(now)  # nothing of it is in the store
+        return [SeekStates(pending.number, tuple(sorted(pending.aligned_ms.keys() - pending.held)))]
 
     def is_checking(self, number: int) -> bool:
         """Whether the current checkpoint has the number and waits for the master's check."""
@@ -345,6 +334,8 @@ class Checkpoints:
         pending.enter(CheckpointState.COMPLETING)
         self._next_at = max(self._next_at or now, now + self._options.checkpoint_pause_secs)
         self.failure, self._aligned_ms = "", pending.aligned_ms
+        spilled = len(pending.aligned_ms) - len(pending.held)
+        in_memory = self.backup.completed(pending.number, pending.copies, pending.unheld, spilled)
         newest = CompletedCheckpoint(
             pending.number,
             self._wall_clock_secs + pending.since,
@@ -358,13 +349,23 @@ class Checkpoints:
             covered=self.covered.followed_by(
                 pending.counted[task] for task in sorted(pending.counted)
             ),
+            in_memory=in_memory,
+            has_spilled=in_memory and spilled > 0,
         )
         described = DescribeCheckpoint(newest.number, newest.at, newest.at_end)
-        return [described, self._retain([newest, *self.completed])]
+        retained = self._retain([newest, *self.completed])
+        return [retained] if in_memory else [described, retained]
 
     def _retain(self, completed: list[CompletedCheckpoint]) -> Step:
-        retained = completed[: self._options.checkpoints_retained]
-        known = {each.number for each in (*completed, *self.completed)}
+        """Of those in memory alone the newest is left: containers hold the newest only."""
+        newest = [each for each in completed[:1] if each.in_memory]
+        durable = [each for each in completed if not each.in_memory]
+        retained = newest + durable[: max(1, self._options.checkpoints_retained - len(newest))]
+        known = {
+            each.number
+            for each in (*completed, *self.completed)
+            if each.has_spilled or not each.in_memory
+        }
         self._garbage.update(known - {each.number for each in retained})
         self.completed = retained
         return StoreCheckpoints(self.to_json())
@@ -419,6 +420,19 @@ class Checkpoints:
         self.abandon()
         return self._retain([each for each in self.completed if each.number <= number])
 
+    def released(self, number: int, now: float) -> None:
+        """All have restored a checkpoint. With a backup in memory, others follow at once: the
+        failed process has taken copies along, and what a restored sink commits is to be final."""
+        if number and self.backup.restored():
+            self._next_at = now
+
+    def roll_back(self) -> Step:
+        """The newest checkpoint was in memory, and is lost: the newest in the store takes its
+        place, or the initial state if there is none."""
+        self.abandon()
+        self.backup.rolled_back += 1
+        return self._retain([each for each in self.completed if not each.in_memory])
+
     def stats(
         self,
         recovery: Recovery,
@@ -443,6 +457,7 @@ class Checkpoints:
             latest=self.latest,
             failed=self.failed,
             failure=self.failure,
+            backup=self.backup.stats(self.completed),
             alignment_ms={
                 name_of(task): aligned_ms
                 for task, aligned_ms in sorted(self._aligned_ms.items())
@@ -455,7 +470,9 @@ class Checkpoints:
         numbers = [each.number for each in self.completed]
         assert numbers == sorted(set(numbers), reverse=True), f"not newest first: {numbers}"
         assert max(numbers, default=0) <= self.latest, "complete before it had a number"
-        assert len(numbers) <= self._options.checkpoints_retained, "too many are retained"
+        least = 1 if self._options.backup is None else 2
+        assert len(numbers) <= max(least, self._options.checkpoints_retained), "too many retained"
+        assert not any(each.in_memory for each in self.completed[1:]), "an older one in memory"
         assert not self._garbage & set(numbers), "retained states are about to be deleted"
         if self.pending is not None:
             assert self.pending.number == self.latest, "an older checkpoint is under way"
@@ -470,3 +487,12 @@ def _add_input(pending: PendingCheckpoint, message: messages.CheckpointStored) -
         pending.with_input.add(message.task)
         pending.input_messages += min(message.input_messages, SIZE_BYTES_MAX)
         pending.input_bytes += min(message.input_bytes, SIZE_BYTES_MAX)
+
+
+def _add_copies(pending: PendingCheckpoint, message: messages.CheckpointStored) -> None:
+    if not message.is_in_store:
+        pending.held.add(message.task)
+    if message.unheld:
+        pending.unheld[message.task] = message.unheld
+    least = message.copies if pending.copies is None else pending.copies
+    pending.copies = min(message.copies, least)

@@ -1,10 +1,17 @@
 """Effectively-once parts of a topology master: checkpoints and recovery."""
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from functools import partial
 
 from heron_core.naming import NAMED_MAX
-from heron_core.plans import PackingPlan, Phase, PhysicalPlan, Restore, instance_name
+from heron_core.plans import (
+    PackingPlan,
+    Phase,
+    PhysicalPlan,
+    Restore,
+    TopologyState,
+    instance_name,
+)
 from heron_core.records import replace
 from heron_core.stats import CheckpointStats
 from heron_core.wire.messages import (
@@ -17,7 +24,18 @@ from heron_core.wire.messages import (
 from heron_engine.topology_master.checkpoints import Checkpoints
 from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.recovery import Recovery
-from heron_engine.topology_master.update.record import CheckpointView
+from heron_engine.topology_master.termination import Termination
+from heron_engine.topology_master.update.record import CheckpointView, names_of
+
+SWITCHED = "the plan is switched"
+"""To begin with a checkpoint: an update is no failure, and an event of its own."""
+ANOTHER_TRY = "another try"
+"""To restore: the first one of a checkpoint is an event."""
+ROLLED_BACK = "the checkpoint after it was in memory, and is lost"
+"""To restore an earlier checkpoint, of the store."""
+
+Troubles = tuple[str, str]
+"""(why the last checkpoint failed, why too few containers hold a state); empty without trouble."""
 
 
 class EffectivelyOnce:
@@ -85,6 +103,38 @@ class EffectivelyOnce:
         number = self.checkpoints.stored_number
         return self.checkpoints.completed_message(number, epoch) if number else None
 
+    def may_begin(self, state: str, termination: Termination) -> bool:
+        """Whether a checkpoint may begin in a topology of the state. A paused topology does not
+        change, so it takes checkpoints on request only, and for its end."""
+        if not self.recovery.is_released or self.recovery.wanted:
+            return False
+        is_paused = state != TopologyState.RUNNING and not self.checkpoints.is_requested
+        is_running = termination.phase in (Phase.RUNNING, Phase.DRAINING)
+        return termination.awaited is not None or (not is_paused and is_running)
+
+    @property
+    def troubles(self) -> Troubles:
+        """What `news_since` compares."""
+        return self.checkpoints.failure, self.checkpoints.backup.why_unheld
+
+    def news_since(self, before: Troubles, packing: PackingPlan) -> Iterator[tuple[str, str]]:
+        """Event texts with their reasons, of what a completed checkpoint has changed."""
+        (failed, unheld_before), (fails, unheld) = before, self.troubles
+        if failed and not fails:
+            yield "checkpoints work again", ""
+        if unheld and not unheld_before:
+            names = names_of(packing, packing.instances.keys() & self.checkpoints.backup.unheld)
+            yield f"too few containers hold the states of {names} in memory", unheld
+        if unheld_before and not unheld:
+            yield "other containers hold all states in memory again", ""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the checkpoint being restored was in memory, and exists nowhere any more."""
+        newest = self.checkpoints.completed[:1]
+        is_lost = self.recovery.trouble is RestoreTrouble.LOST
+        return is_lost and bool(newest) and newest[0].in_memory
+
     def failure_text(self, reason: str, topology: str) -> tuple[str, str]:
         """Event text with the reason: an instance cannot restore its state."""
         what = f"checkpoint {self.restore.checkpoint} cannot be restored"
@@ -117,6 +167,10 @@ class EffectivelyOnce:
                 return "fix the code that rejects the state; the restore is retried"
             case RestoreTrouble.DAMAGED | RestoreTrouble.GONE:
                 return self._remedy_of_loss(topology)
+            case RestoreTrouble.LOST:
+                durable = next((x.number for x in self.checkpoints.completed if not x.in_memory), 0)
+                source = f"checkpoint {durable} of the store" if durable else "the initial state"
+                return f"all are restored from {source}, and later input is processed again"
 
     def _remedy_of_loss(self, topology: str) -> str:
         older = self.checkpoints.numbers()[1:2]

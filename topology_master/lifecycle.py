@@ -14,7 +14,13 @@ from heron_core.topology_events import EventKind
 from heron_core.wire import messages
 from heron_engine.topology_master import events
 from heron_engine.topology_master.checkpoints import Step
-from heron_engine.topology_master.effectively_once import EffectivelyOnce
+from heron_engine.topology_master.effectively_once import (
+    ANOTHER_TRY,
+    ROLLED_BACK,
+    SWITCHED,
+    EffectivelyOnce,
+    Troubles,
+)
 from heron_engine.topology_master.ending import end_of
 from heron_engine.topology_master.incidents import LOST_QUEUES, Incidents
 from heron_engine.topology_master.measurements import Measurements
@@ -35,11 +41,6 @@ from heron_engine.topology_master.update.record import MasterView
 from heron_engine.topology_master.visible_states import why_late, why_not_stored, why_unseen
 
 Out = list[events.Instruction]
-
-SWITCHED = "the plan is switched"
-"""To begin with a checkpoint: an update is no failure, and an event of its own."""
-ANOTHER_TRY = "another try"
-"""To restore: the first one of a checkpoint is an event."""
 
 
 class Lifecycle:
@@ -242,11 +243,16 @@ class Lifecycle:
                 elif step is RestoreProgress.FAILED and isinstance(message, messages.RestoreFailed):
                     said = once.failure_text(message.reason, packing.topology)
                     self.incidents.record(now, EventKind.RESTORE, *said, instance=(task, packing))
+                    if once.is_lost:
+                        self._take_steps([once.checkpoints.roll_back()], out)
+                        self._restore(once, ROLLED_BACK, now, out)
             case messages.RestoreWanted(task, epoch, reason):
                 if epoch == self.plan.epoch and once.recovery.is_released:
                     self._restore(once, f"{instance_name(packing, task)}: {reason}", now, out)
             case messages.CheckpointStored():
+                before = once.troubles
                 self._take_steps(once.checkpoints.take(message, now), out)
+                self._note_completion(once, before, now)
             case messages.TuplesAbandoned():
                 once.note_abandoned(message)
             case messages.CheckpointFailed(task, number, why):
@@ -262,14 +268,18 @@ class Lifecycle:
         if why := why_unseen(sought, self.topology, self.plan.packing, self.members.hosts):
             self._checkpoint_failed(once, sought.checkpoint, why, now)
             return
-        before = once.checkpoints.failure
+        before = once.troubles
         self._take_steps(once.checkpoints.seen(now), out)
-        if before:
-            self.incidents.record(now, EventKind.CHECKPOINT, "checkpoints work again")
+        self._note_completion(once, before, now)
+
+    def _note_completion(self, once: EffectivelyOnce, before: Troubles, now: float) -> None:
+        for said in once.news_since(before, self.plan.packing):
+            self.incidents.record(now, EventKind.CHECKPOINT, *said)
 
     def _release(self, once: EffectivelyOnce, now: float, out: Out) -> None:
         """All instances have their state: they may go on."""
         self.plan.restore = once.recovery.restore
+        once.checkpoints.released(once.restore.checkpoint, now)
         if said := once.recovered_text():
             self.incidents.record(now, EventKind.RESTORE, *said)
         self.termination.detector.restart()
@@ -296,19 +306,9 @@ class Lifecycle:
             self._take_steps(once.checkpoints.begin(tasks, now, at_end), out)
 
     def _may_begin_checkpoint(self, once: EffectivelyOnce) -> bool:
-        return (
-            once.recovery.is_released
-            and self.is_complete  # else its trigger would not come to all spouts
-            and not once.recovery.wanted
-            and not self._withheld
-            and not self.draining
-            and (self.termination.awaited is not None or self._is_taking_checkpoints(once))
-        )
-
-    def _is_taking_checkpoints(self, once: EffectivelyOnce) -> bool:
-        """A paused topology does not change, so checkpoints are taken on request only."""
-        is_paused = self.state != TopologyState.RUNNING and not once.checkpoints.is_requested
-        return not is_paused and self.termination.phase in (Phase.RUNNING, Phase.DRAINING)
+        # Of an incomplete topology not all spouts would get the trigger.
+        is_ready = self.is_complete and not self._withheld and not self.draining
+        return is_ready and once.may_begin(self.state, self.termination)
 
     def restore_older(self, once: EffectivelyOnce, number: int, now: float, out: Out) -> None:
         """Restore all from an older checkpoint; HeronError if that cannot be."""

@@ -8,6 +8,7 @@ from msgspec import Struct
 from heron_core import config as keys
 from heron_core.plans import PhysicalPlan, TopologyState, initial_state
 from heron_core.report_interval import idle_report_secs
+from heron_core.state.backup import BackupRule
 
 BLOCKED_SECS = 6.0
 """A queue is a cause of back-pressure above a second of work, so a cause that persists after the
@@ -28,6 +29,8 @@ class MasterOptions(Struct, frozen=True):
     checkpoint_pause_secs: float = 0.1
     """Between the end of one and the next."""
     checkpoints_retained: int = 3
+    backup: BackupRule | None = None
+    """States are also in the memory of other containers; None: in the checkpoint store alone."""
     silent_secs: float = 5.0
     """A container that was not heard of for so long is shown as down: five heartbeats of its stream
     manager at least."""
@@ -82,6 +85,7 @@ class MasterOptions(Struct, frozen=True):
             checkpoint_timeout_secs=keys.seconds(merged, keys.CHECKPOINT_TIMEOUT_SECS),
             checkpoint_pause_secs=keys.value_of(merged, keys.CHECKPOINT_PAUSE_MS) / 1000,
             checkpoints_retained=keys.value_of(merged, keys.CHECKPOINTS_RETAINED),
+            backup=BackupRule.of(config),
             silent_secs=max(5.0, 3 * interval_secs),
             metrics_interval_secs=interval_secs,
             metrics_port=keys.metrics_port(merged),

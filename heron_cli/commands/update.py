@@ -23,6 +23,7 @@ from heron_core.errors import HeronError, UsageError
 from heron_core.number_text import counted
 from heron_core.operations import AT, OperationKind
 from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
+from heron_core.state.backup import check_containers
 from heron_core.state_tree import packing_path, topology_path
 from heron_core.topology import TopologySpec, topology_from_json
 from heron_core.typed_json import to_json
@@ -180,6 +181,7 @@ def _change_numbers(
     # Containers are local processes here, with the capacity of the machine.
     grow = (topology.scheduler or {}).get("kind") == LOCAL
     plan = repack(spec, current, want.instances, want.containers, grow)
+    check_containers(spec, plan)
     if grow:
         check_this_machine(plan)
     if plan == current:

@@ -36,6 +36,8 @@ FIRST_FIT_KEYS = frozenset(
 """Keys of the packing that fills containers in order."""
 
 
+BACKUP_KEYS = frozenset((keys.BACKUP_DURABLE_EVERY, keys.BACKUP_BYTES_MAX))
+"""Of a backup in the memory of other containers."""
 ASYNC_KEYS = frozenset((keys.ASYNC_CAPACITY, keys.ASYNC_ORDERED, keys.ASYNC_TIMEOUT_MS))
 """Of bolts whose `process` is a coroutine."""
 
@@ -132,6 +134,8 @@ def _idle_beside(key: str, merged: Config) -> str:
         return f"without {keys.METRICS_PORT}"
     if key == keys.TRACE_ENDPOINT and not merged.get(keys.TRACE_SAMPLE):
         return f"without {keys.TRACE_SAMPLE}"
+    if key in BACKUP_KEYS and merged.get(keys.BACKUP) is None:
+        return f"without {keys.BACKUP}: {keys.MEMORY}"
     if key == keys.STATE_FOLDER and merged[keys.STATE_BACKEND] != keys.ROCKSDB:
         return f"without {keys.STATE_BACKEND}: {keys.ROCKSDB}"
     if key == keys.STORM_OTHER_MEMORY_MB and merged.get(keys.STORM_HEAP_MB) is None:

@@ -91,6 +91,28 @@ CHECKPOINT_STORE = STATE.add(Key(
     "a folder or URL for states, which all hosts of a cluster must share (NFS, object store)",
     on_spark=False, without="a folder beside the logs", see="CHECKPOINTS.md#settings",
 ))
+BACKUP = STATE.add(Key(
+    "topology.stateful.backup", r.one_of(v.MEMORY), None,
+    "`memory`: the stream managers of two other containers hold the states, so a killed process "
+    "or container recovers without the checkpoint store",
+    modes=EXACTLY, on_spark=False, see="CHECKPOINTS.md#backup-in-memory",
+    without="states are in the checkpoint store alone",
+))
+BACKUP_DURABLE_EVERY = STATE.add(Key(
+    "topology.stateful.backup.durable.every", r.whole(1), 10,
+    "with a backup in memory, one of so many checkpoints is in the checkpoint store as well, and "
+    "final: sinks commit and spouts ack at these alone",
+    modes=EXACTLY, on_spark=False, see="CHECKPOINTS.md#backup-in-memory",
+    why="100 s with the default interval: input to process again if all copies are lost at once",
+))
+BACKUP_BYTES_MAX = STATE.add(Key(
+    "topology.stateful.backup.bytes.max", r.size(1), 256 * 1024 * 1024,
+    "states that one stream manager holds for other containers; what exceeds it is written to "
+    "the checkpoint store",
+    modes=EXACTLY, on_spark=False, see="CHECKPOINTS.md#backup-in-memory",
+    why="a quarter of the memory of a small container; a checkpoint under way counts besides the "
+    "newest complete one",
+))
 STATE_BACKEND = STATE.add(Key(
     "topology.state.backend", r.one_of(v.MEMORY, v.ROCKSDB), v.MEMORY,
     "where keyed state is: `memory`, or `rocksdb` for more than fits into it",

@@ -12,6 +12,10 @@ from msgspec import Struct
 
 from heron_core.log_levels import SetLevel as SetLevel
 from heron_core.version import PROTOCOL, VERSION
+from heron_core.wire.backup_messages import FetchState as FetchState
+from heron_core.wire.backup_messages import HoldState as HoldState
+from heron_core.wire.backup_messages import StateFetched as StateFetched
+from heron_core.wire.backup_messages import StateHeld as StateHeld
 from heron_core.wire.field_types import WHOLE_NUMBER_MAX as WHOLE_NUMBER_MAX
 from heron_core.wire.field_types import Amount as Amount
 from heron_core.wire.field_types import Json as Json
@@ -36,6 +40,8 @@ class RestoreTrouble(Enum):
     """A file differs from the saved one."""
     GONE = "gone"
     """The store can be reached, and a file is missing."""
+    LOST = "lost"
+    """The state was in memory alone, and all containers that held it have lost it."""
     REFUSED = "refused"
     """The component refuses the state."""
 
@@ -185,6 +191,12 @@ class CheckpointStored(Struct, frozen=True, array_like=True, tag=True):
     input_messages: Whole = 0
     """Input messages that the barrier has overtaken, and that are saved with the state."""
     input_bytes: Whole = 0
+    copies: Whole = 0
+    """Other containers that hold the state in memory (heron_core.state.backup)."""
+    unheld: str = ""
+    """Why fewer containers hold the state than should; empty if all do, and without a backup."""
+    is_in_store: bool = True
+    """Whether the state is in the checkpoint store."""
 
 
 class SaveForUpdate(Struct, frozen=True, array_like=True, tag=True):
@@ -487,6 +499,10 @@ Message = (
     | ToStreamManager
     | BackPressureCause
     | StateQuestion
+    | HoldState
+    | StateHeld
+    | FetchState
+    | StateFetched
     | Command
     | Reply
 )

@@ -29,6 +29,10 @@ def _wall_ms() -> int:
     return int(time.time() * 1000)
 
 
+def _always_final(checkpoint: int) -> bool:
+    return True
+
+
 def _always() -> bool:
     return True
 
@@ -86,6 +90,10 @@ class InstanceEnvironment(Struct, frozen=True):
     load_state: Callable[[int, int], bytes] | None = None
     """The state of a task in a checkpoint, from the checkpoint store; HeronError if unavailable.
     None without checkpoints."""
+
+    is_final: Callable[[int], bool] = _always_final
+    """Whether a complete checkpoint of a number cannot be lost: others are not announced to
+    components (heron_core.state.backup)."""
 
     waits_for_state: bool = False
     """Whether the component is created only after its initial state is known. (The tester creates

@@ -23,6 +23,7 @@ from heron_core.exit_codes import ExitCode
 from heron_core.native import HOT_PATH
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan, packing_from_json
 from heron_core.records import replace
+from heron_core.state.backup import BackupRule
 from heron_core.supervision import PACKING
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_engine.scheduler.container.control_groups import (
@@ -285,6 +286,7 @@ def _instance_spec(
         begins_run=spec.mark is RunMark.OWED,
         awaits_run=spec.mark is RunMark.AWAITED,
         recordings=os.path.join(spec.logs, heron_instance.recording_files.FOLDER),
+        keys=None if BackupRule.of(spec.topology.config) is None else spec.keys,
     )
 
     path = _log_file(spec, label)

@@ -5,6 +5,7 @@ many tuples come of an ident is a matter of the topology alone, so the counts ar
 """
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -14,17 +15,20 @@ from heron_api.state.stateful_component import (
     TwoPhaseStatefulComponent,
 )
 from heron_core import config as keys
+from heron_core.plans import PhysicalPlan
 from heron_core.records import replace
 from heron_core.state.in_flight_table import own_keys
 from heron_core.state.parts import KeyRange
 from heron_core.topology import ComponentSpec, GroupingKind, TopologySpec
 from heron_engine.topology_master.events import StatesSought
+from heron_instance.stored_states import CheckpointStates
 from heron_io.checkpoint_store.protocol import CheckpointStoreError, StateDamaged, StateGone
 from tests.sim.checkers import require
 from tests.sim.topologies import HABITS, Emitter, Habits, SimBolt, SimSpout
 
 if TYPE_CHECKING:
     from tests.sim.cluster import Cluster
+    from tests.sim.instances import Instance
 
 LONGER = 3
 """Factor of the input with checkpoints: some checkpoints have to be complete."""
@@ -71,6 +75,13 @@ class SimStates:
         if (checkpoint, task) in self._lost:
             raise self._lost[checkpoint, task](f"the state of {task} in {checkpoint} is lost")
         return states[checkpoint, task]
+
+    def backed_up(
+        self, instance: "Instance", plan: Callable[[], PhysicalPlan | None]
+    ) -> CheckpointStates | None:
+        """Where an instance saves states that other containers hold as well (backup.py); None:
+        there are none."""
+        return None
 
     def sought(self, checkpoint: int, tasks: tuple[int, ...]) -> StatesSought:
         """What the topology master's host sees of a checkpoint."""

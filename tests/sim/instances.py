@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
+from heron_core.state.backup import is_final_by
 from heron_core.state.file_snapshot import as_bytes
 from heron_core.state.saved_input import input_size
 from heron_core.wire import messages
@@ -112,6 +113,7 @@ class Instance:
         self.pool = UserThreads(lambda: cluster.clock.now)
         """The threads of its user code."""
         shared = SharedState()
+        self._states = cluster.states.backed_up(self, lambda: shared.plan)
         self.core = InstanceCore(
             cluster.topology,
             cluster.deployment.places[container],
@@ -135,6 +137,7 @@ class Instance:
             may_send=lambda: shared.may_send,
             load_state=self._load_state if cluster.effectively_once else None,
             waits_for_state=cluster.effectively_once,
+            is_final=is_final_by(cluster.topology.config),
             newest_state=None if own is None else own.newest_of(self.task),
             load_moved=None if cluster.effectively_once else cluster.moved_states.load,
         )
@@ -213,6 +216,8 @@ class Instance:
     # --- the saving thread --------------------------------------------------------------------
 
     def _load_state(self, checkpoint: int, task: int) -> bytes:
+        if self._states is not None:
+            return self._states.load(checkpoint, task)
         return self.cluster.states.load(self.container, checkpoint, task)
 
     def _save_for_update(self) -> None:
@@ -231,6 +236,9 @@ class Instance:
         if self.cluster.own_states is not None:
             failure = self.cluster.own_states.save(self.task, save.checkpoint, as_bytes(save.state))
             self._reports.append((save.checkpoint, failure))
+            return
+        if self._states is not None:
+            self._states.write(save.checkpoint, save.state)
             return
         said: messages.FromInstance
         try:

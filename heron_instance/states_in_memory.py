@@ -1,0 +1,177 @@
+"""The states of one task in the memory of other containers (rules: heron_core/state/backup.py).
+
+A state is sent in parts of PART_BYTES, each of which is acknowledged, with the checksum and the
+signature that it would have in a file: a stream manager of another machine is trusted no more than
+a disk.
+"""
+
+from collections.abc import Callable, Iterator, Set
+from typing import Protocol
+
+from heron_core.errors import HeronError
+from heron_core.plans import PhysicalPlan
+from heron_core.state.backup import COPIES, BackupRule, ring_after
+from heron_core.wire.messages import (
+    FetchState,
+    HoldState,
+    RestoreTrouble,
+    StateFetched,
+    StateHeld,
+)
+from heron_io.checkpoint_store.protocol import CheckpointStoreError, StateNotSigned
+from heron_io.checkpoint_store.signer import Signer
+from heron_io.checkpoint_store.state_file import header_of, state_in
+
+PART_BYTES = 1 << 20
+"""Of a state in one message: half a millisecond of the other stream manager, and below the limit of
+its frames, BUFFER_BYTES_MAX and more."""
+
+
+class StateLost(CheckpointStoreError):
+    """A state was in memory alone, and all containers that held it have lost it."""
+
+    trouble = RestoreTrouble.LOST
+
+
+class Holders(Protocol):
+    """Questions to stream managers, by their address."""
+
+    def ask(self, address: str, question: HoldState | FetchState) -> StateHeld | StateFetched:
+        """The answer; CheckpointStoreError without one."""
+
+    def keep_only(self, addresses: Set[str]) -> None:
+        """Other addresses are not asked any more."""
+
+    def close(self) -> None:
+        """Nothing is asked any more."""
+
+
+class StatesInMemory:
+    """Sends states to other containers, and fetches them."""
+
+    def __init__(
+        self,
+        rule: BackupRule,
+        topology: str,
+        task: int,
+        key: bytes,
+        plan: Callable[[], PhysicalPlan | None],
+        connect: Callable[[], Holders],
+    ) -> None:
+        """`key` signs states as in the checkpoint store; `plan` returns the newest plan, from any
+        thread; `connect` opens connections: one set for the saving thread, and one for each fetch
+        in the main thread."""
+        self.rule = rule
+        self._topology = topology
+        self._task = task
+        self._key = key
+        self._plan = plan
+        self._connect = connect
+        self._saving: Holders | None = None
+        self._question = 0
+
+    def _signer(self, checkpoint: int) -> Signer | None:
+        return Signer(self._key, f"{self._topology}/{checkpoint}") if self._key else None
+
+    # --- in the saving thread -----------------------------------------------------------------
+
+    def hold(self, checkpoint: int, state: bytes) -> tuple[int, str]:
+        """Have other containers hold a state: how many do, and why fewer than should, or empty."""
+        plan = self._plan()
+        if plan is None:
+            return 0, "there is no plan yet"
+        own = plan.packing.container_of[self._task]
+        ring = ring_after(own, [each.id for each in plan.packing.containers])
+        if not ring:
+            return 0, f"container {own} is the only one"
+        if self._saving is None:
+            self._saving = self._connect()
+        self._saving.keep_only(set(plan.stream_managers.values()))
+        data = self._file_of(checkpoint, state)
+        failures = [
+            why
+            for container in ring[:COPIES]
+            if (why := self._why_not_held(plan, container, checkpoint, data))
+        ]
+        return min(COPIES, len(ring)) - len(failures), "; ".join(failures)
+
+    def _file_of(self, checkpoint: int, state: bytes) -> memoryview:
+        signer = self._signer(checkpoint)
+        signature = b"" if signer is None else signer.signature(self._task, state)
+        return memoryview(b"".join((header_of(state, signature), state, signature)))
+
+    def _why_not_held(
+        self, plan: PhysicalPlan, container: int, checkpoint: int, data: memoryview
+    ) -> str:
+        """Send a state to one container; returns why it does not hold the state, or empty."""
+        address = plan.stream_managers.get(container)
+        if address is None:
+            return f"container {container} is not in the plan"
+        assert self._saving is not None
+        try:
+            for offset in range(0, len(data), PART_BYTES):
+                self._question += 1
+                part = bytes(data[offset : offset + PART_BYTES])
+                asked = HoldState(self._question, checkpoint, self._task, offset, len(data), part)
+                answer = self._saving.ask(address, asked)
+                if not isinstance(answer, StateHeld):
+                    return f"container {container} gives another answer"
+                if answer.reason:
+                    return answer.reason
+        except HeronError as error:
+            return str(error)
+        return ""
+
+    # --- in the main thread -------------------------------------------------------------------
+
+    def fetch(self, checkpoint: int, task: int) -> bytes | None:
+        """A state held by any container; None if all have answered, and none holds it.
+        CheckpointStoreError if a container that may hold the state does not answer."""
+        plan = self._plan()
+        if plan is None:
+            raise CheckpointStoreError("there is no plan yet")
+        holders = self._connect()
+        failure: CheckpointStoreError | None = None
+        try:
+            for container, address in self._asked_for(plan):
+                try:
+                    data = self._fetched(holders, address, checkpoint, task)
+                    if data is not None:
+                        return self._state_in(data, checkpoint, task, container)
+                except CheckpointStoreError as error:
+                    failure = failure or error
+        finally:
+            holders.close()
+        if failure is not None:
+            raise failure
+        return None
+
+    def _asked_for(self, plan: PhysicalPlan) -> Iterator[tuple[int, str]]:
+        """All containers, those first that hold what this one has sent."""
+        own = plan.packing.container_of[self._task]
+        for container in [*ring_after(own, plan.stream_managers), own]:
+            if address := plan.stream_managers.get(container):
+                yield container, address
+
+    def _fetched(
+        self, holders: Holders, address: str, checkpoint: int, task: int
+    ) -> bytearray | None:
+        data = bytearray()
+        while True:
+            question = FetchState(1 + len(data), checkpoint, task, len(data), PART_BYTES)
+            answer = holders.ask(address, question)
+            if not isinstance(answer, StateFetched) or answer.total < 0:
+                return None
+            data += answer.part
+            if len(data) >= answer.total:
+                return data
+            if not answer.part:
+                raise CheckpointStoreError(f"the stream manager at {address} ends amid a state")
+
+    def _state_in(self, data: bytearray, checkpoint: int, task: int, container: int) -> bytes:
+        where = f"the state of task {task} in the memory of container {container}"
+        state, signature = state_in(bytes(data), where)
+        signer = self._signer(checkpoint)
+        if signer is not None and not signer.has_signed(task, state, signature):
+            raise StateNotSigned(f"{where} is not signed with the key of its topology")
+        return state

@@ -1,0 +1,77 @@
+"""Connections to the stream managers that hold states in memory.
+
+One connection to each address, kept until the address is no longer asked for. A question without an
+answer in time closes its connection, and so a late answer is never taken for another's.
+"""
+
+import time
+from collections.abc import Set
+from typing import Any
+
+import zmq
+
+from heron_core.wire import message_codec
+from heron_core.wire.messages import FetchState, HoldState, StateFetched, StateHeld
+from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.security import Keys
+from heron_io.transport import connect_dealer
+
+ANSWER_SECS = 3.0
+"""A live stream manager answers within a turn of its loop, some milliseconds. One that is stopped,
+or was just killed, delays a checkpoint by this time at most; zmq's heartbeats find it as late."""
+
+
+class StateHolders:
+    """For one thread at a time."""
+
+    def __init__(self, keys: Keys) -> None:
+        """`keys`: the topology's."""
+        self._keys = keys
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._sockets: dict[str, zmq.Socket[bytes]] = {}
+
+    def ask(self, address: str, question: HoldState | FetchState) -> StateHeld | StateFetched:
+        """A stream manager's answer; CheckpointStoreError without one in ANSWER_SECS."""
+        deadline = time.monotonic() + ANSWER_SECS
+        dealer = self._connected(address)
+        try:
+            dealer.send_multipart((b"", message_codec.encode(question)))
+            answer = self._answer(dealer, question.question, deadline)
+        except zmq.ZMQError as error:
+            self._close(address)
+            raise CheckpointStoreError(f"the stream manager at {address}: {error}") from error
+        if answer is None:
+            self._close(address)
+            raise CheckpointStoreError(
+                f"the stream manager at {address} has not answered in {ANSWER_SECS:g} s"
+            )
+        return answer
+
+    def _answer(
+        self, dealer: "zmq.Socket[bytes]", question: int, deadline: float
+    ) -> StateHeld | StateFetched | None:
+        while dealer.poll(max(0, int((deadline - time.monotonic()) * 1000))):
+            answer: Any = message_codec.decode(b"".join(dealer.recv_multipart()))
+            if isinstance(answer, StateHeld | StateFetched) and answer.question == question:
+                return answer
+        return None
+
+    def _connected(self, address: str) -> "zmq.Socket[bytes]":
+        dealer = self._sockets.get(address)
+        if dealer is None:
+            dealer = connect_dealer(self._context, address, 0, self._keys)
+            dealer.linger = 0
+            self._sockets[address] = dealer
+        return dealer
+
+    def keep_only(self, addresses: Set[str]) -> None:
+        """Close the connections to all other addresses: their stream managers were replaced."""
+        for address in self._sockets.keys() - addresses:
+            self._close(address)
+
+    def _close(self, address: str) -> None:
+        self._sockets.pop(address).close(linger=0)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._context.destroy(linger=0)
