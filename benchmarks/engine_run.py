@@ -39,12 +39,16 @@ class EngineRun:
         *,
         until_done: bool = True,
         words: Sequence[str] = (),
+        module: str = "heron_cli",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
+        """`module` is the command's; `environment`: variables besides the present ones."""
         self._folder = tempfile.TemporaryDirectory(prefix="heronpy-benchmark-")
         self._listener = Listener(os.path.join(self._folder.name, "reports.sock"))
         self._errors = Path(self._folder.name, "stderr.txt")
         settings = {SOCKET_KEY: self._listener.path, **config}
-        self._command = [*_command(topology, settings, until_done), *words]
+        self._command = [*_command(topology, settings, until_done, module), *words]
+        self._variables = environment or {}
         self.started_at = 0.0
         """CLOCK_MONOTONIC seconds just before the command was started."""
         self._process: subprocess.Popen[bytes]
@@ -68,7 +72,7 @@ class EngineRun:
                 stdout=errors,
                 stderr=errors,
                 cwd=REPOSITORY,
-                env=_environment(self._folder.name),
+                env={**_environment(self._folder.name), **self._variables},
             )
         return self
 
@@ -130,11 +134,11 @@ class EngineRun:
             raise BenchmarkError(f"heronpy run ended with status {code}\n{self.final_output()}")
 
 
-def _command(topology: str, config: Mapping[str, Any], until_done: bool) -> list[str]:
+def _command(topology: str, config: Mapping[str, Any], until_done: bool, module: str) -> list[str]:
     options = [word for key, value in config.items() for word in ("-o", f"{key}={value}")]
     end = "--until-done" if until_done else "--keep-running"
     file = str(TOPOLOGIES / f"{topology}.py")
-    return [sys.executable, "-m", "heron_cli", "run", file, end, *options]
+    return [sys.executable, "-m", module, "run", file, end, *options]
 
 
 def _environment(home: str) -> dict[str, str]:

@@ -43,13 +43,14 @@ COLUMNS = [
 class Watched:
     """The running topology and its tasks' notes."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, keys: int = KEYS) -> None:
         self._notes = notes(path)
+        self._keys = keys
 
     def wait_for_keys(self) -> None:
         """Until each key has come."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while sum(self._notes[len(Note) + Note.KEYS :: len(Note)]) < KEYS:
+        while sum(self._notes[len(Note) + Note.KEYS :: len(Note)]) < self._keys:
             _look_again(deadline, "the keys did not come in time")
 
     def wait_for_flow(self, since: float) -> float:

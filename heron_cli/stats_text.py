@@ -1,12 +1,12 @@
 """A topology's statistics as lines for people: pauses, bottlenecks, errors, events."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from heron_core.clock_stats import BEHIND_SECS, ClockStats, MinimumClockStats
 from heron_core.naming import first_of
 from heron_core.number_text import counted, duration, short, whole
-from heron_core.stats import CheckpointStats, LogLevelStats, PauseStats, TopologyStats
+from heron_core.stats import BackupStats, CheckpointStats, LogLevelStats, PauseStats, TopologyStats
 from heron_core.topology_events import TopologyEvent, event_text, event_time
 
 NAMES_SHOWN = 4
@@ -216,6 +216,20 @@ def input_text(checkpoints: CheckpointStats) -> str:
     return f"{number:,} messages, {size:,} bytes of input saved"
 
 
+def backup_texts(backup: BackupStats) -> Iterator[str]:
+    """The backup of states in memory, and what it could not do."""
+    if backup.copies is not None:
+        held = counted(backup.copies, "other container")
+        durable = f"checkpoint {backup.durable}" if backup.durable else "no checkpoint yet"
+        yield f"in the memory of {held}, {durable} in the store"
+    if backup.unheld:
+        yield f"too few containers hold it: {backup.unheld}"
+    if backup.spilled:
+        yield f"{counted(backup.spilled, 'state')} written to the store instead"
+    if backup.rolled_back:
+        yield f"rolled back {counted(backup.rolled_back, 'time')} to the store"
+
+
 def checkpoint_line(checkpoints: CheckpointStats) -> str:
     """The newest checkpoint, and problems with checkpoints."""
     parts = ["no checkpoint yet"]
@@ -229,6 +243,8 @@ def checkpoint_line(checkpoints: CheckpointStats) -> str:
             parts.append(alignment_text(checkpoints.alignment_ms))
         if checkpoints.input_messages:
             parts.append(input_text(checkpoints))
+    if checkpoints.backup is not None:
+        parts += backup_texts(checkpoints.backup)
     if not checkpoints.released:
         back = checkpoints.restored
         parts.append(f"restoring {f'checkpoint {back}' if back else 'the start'}")

@@ -71,6 +71,10 @@ _OF_ALERTS = {
     "heron_component_dead_letters_total": "Tuples that were abandoned and are dead letters now",
     "heron_checkpoint_age_seconds": "Since the newest complete one began",
     "heron_checkpoint_failures_total": "Failed ones since the topology master serves",
+    "heron_checkpoint_spilled_states_total": "States that no container could hold in memory, and "
+    "that were written to the checkpoint store (`topology.stateful.backup`)",
+    "heron_checkpoint_roll_backs_total": "Restores of a checkpoint in the store, because all "
+    "containers have lost a newer one in memory",
     "heron_user_count_total": "What user code counts, by `name` and `key`, of all processes",
     "heron_user_metric": "All else that user code registered; counts of tuples that a restore"
     " lowers are here",

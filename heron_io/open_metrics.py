@@ -239,14 +239,27 @@ def _checkpoints(topologies: Topologies) -> Iterator[Metric]:
     failed = CounterMetricFamily(
         f"{PREFIX}checkpoint_failures", "Since this topology master serves.", labels=("topology",)
     )
+    spilled = CounterMetricFamily(
+        f"{PREFIX}checkpoint_spilled_states",
+        "States that no container could hold in memory.",
+        labels=("topology",),
+    )
+    rolled_back = CounterMetricFamily(
+        f"{PREFIX}checkpoint_roll_backs",
+        "Restores of a checkpoint in the store, because newer ones in memory were lost.",
+        labels=("topology",),
+    )
     for topology in topologies:
         checkpoints = topology.stats.checkpoints if topology.stats is not None else None
         if checkpoints is not None:
             failed.add_metric((topology.name,), checkpoints.failed)
+            if checkpoints.backup is not None:
+                spilled.add_metric((topology.name,), checkpoints.backup.spilled)
+                rolled_back.add_metric((topology.name,), checkpoints.backup.rolled_back)
             for family, value in ((age, checkpoints.age_secs), (size, checkpoints.size_bytes)):
                 if value is not None:
                     family.add_metric((topology.name,), value)
-    yield from (age, size, failed)
+    yield from (age, size, failed, spilled, rolled_back)
 
 
 def _live_queries(topologies: Topologies) -> Metric:

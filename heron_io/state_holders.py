@@ -24,15 +24,16 @@ or was just killed, delays a checkpoint by this time at most; zmq's heartbeats f
 class StateHolders:
     """For one thread at a time."""
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: Keys, answer_secs: float = ANSWER_SECS) -> None:
         """`keys`: the topology's."""
         self._keys = keys
+        self._answer_secs = answer_secs
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
 
     def ask(self, address: str, question: HoldState | FetchState) -> StateHeld | StateFetched:
-        """A stream manager's answer; CheckpointStoreError without one in ANSWER_SECS."""
-        deadline = time.monotonic() + ANSWER_SECS
+        """A stream manager's answer; CheckpointStoreError without one in time."""
+        deadline = time.monotonic() + self._answer_secs
         dealer = self._connected(address)
         try:
             dealer.send_multipart((b"", message_codec.encode(question)))
@@ -43,7 +44,7 @@ class StateHolders:
         if answer is None:
             self._close(address)
             raise CheckpointStoreError(
-                f"the stream manager at {address} has not answered in {ANSWER_SECS:g} s"
+                f"the stream manager at {address} has not answered in {self._answer_secs:g} s"
             )
         return answer
 

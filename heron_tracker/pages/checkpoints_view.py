@@ -5,7 +5,7 @@ from datetime import datetime
 
 from heron_core.clock_stats import ClockStats
 from heron_core.number_text import NOTHING, duration, milliseconds, size
-from heron_core.stats import CheckpointStats
+from heron_core.stats import BackupStats, CheckpointStats
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.cells import (
     BAD,
@@ -87,7 +87,21 @@ def _summary(checkpoints: CheckpointStats) -> list[tuple[str, str]]:
         ("Input saved", _saved_input(checkpoints)),
         ("Failed", str(checkpoints.failed)),
         ("Restored from", str(checkpoints.restored or NOTHING)),
+        *_backup(checkpoints.backup),
         ("Late", ", ".join(checkpoints.waiting_for) or NOTHING),
+    ]
+
+
+def _backup(backup: BackupStats | None) -> list[tuple[str, str]]:
+    """Rows of a backup in the memory of other containers."""
+    if backup is None:
+        return []
+    return [
+        ("Newest in the store", str(backup.durable or NOTHING)),
+        ("Copies in memory", NOTHING if backup.copies is None else str(backup.copies)),
+        ("Not held in memory", backup.unheld or NOTHING),
+        ("States written to the store instead", f"{backup.spilled:,}"),
+        ("Rolled back", str(backup.rolled_back)),
     ]
 
 

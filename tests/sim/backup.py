@@ -126,7 +126,8 @@ class _SimHolders:
                 event = FromClient(b"client", question)
                 for each in manager.core.handle(event, cluster.clock.now):
                     if isinstance(each, ToClient):
-                        answer: Any = each.message
+                        answer = each.message
+                        assert isinstance(answer, StateHeld | StateFetched)
                         cluster.fetched += isinstance(answer, StateFetched) and answer.total >= 0
                         return answer
         raise CheckpointStoreError(f"the stream manager at {address} does not answer")
