@@ -26,8 +26,9 @@ from benchmarks.slow_store import SLOW_MS_VARIABLE
 from benchmarks.topologies.exact_recovery import BOLTS, ENOUGH_KEY, TASKS, Note
 from benchmarks.topologies.recovery import NOTES_KEY
 from benchmarks.usage import usage, used
-from heron_core.stats import TopologyStats
 from heron_io.master_client import MasterClient
+from heron_io.state_store.opening import open_store
+from heron_io.user_home import store_url_in
 
 NAME = "ExactRecovery"
 KEYS = 100_000
@@ -92,7 +93,10 @@ def _run(
         module = "benchmarks.slow_store"
         with EngineRun("exact_recovery", settings, module=module, environment=environment) as run:
             watched.wait_for_keys()
-            with MasterClient(f"{run.home}/state", NAME) as client:
+            with (
+                open_store(store_url_in(str(run.home))) as store,
+                MasterClient(store, NAME) as client,
+            ):
                 cpu_secs, checkpoints = _calm(client)
             times = {}
             if kills:
@@ -111,7 +115,7 @@ def _calm(client: MasterClient) -> tuple[float, dict[str, float]]:
     before, until = usage(), time.monotonic() + CALM_SECS
     durations: dict[int, float] = {}
     while time.monotonic() < until:
-        checkpoints = TopologyStats.from_json(client.ask("stats")).checkpoints
+        checkpoints = client.stats().checkpoints
         if checkpoints is not None and checkpoints.completed:
             durations[checkpoints.completed] = checkpoints.secs or 0.0
         time.sleep(LOOK_SECS)

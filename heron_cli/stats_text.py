@@ -219,11 +219,11 @@ def input_text(checkpoints: CheckpointStats) -> str:
 def backup_texts(backup: BackupStats) -> Iterator[str]:
     """The backup of states in memory, and what it could not do."""
     if backup.copies is not None:
-        held = counted(backup.copies, "other container")
+        copies = counted(backup.copies, "other container")
         durable = f"checkpoint {backup.durable}" if backup.durable else "no checkpoint yet"
-        yield f"in the memory of {held}, {durable} in the store"
-    if backup.unheld:
-        yield f"too few containers hold it: {backup.unheld}"
+        yield f"in the memory of {copies}, {durable} in the store"
+    if backup.shortfall:
+        yield f"too few containers hold the states: {backup.shortfall}"
     if backup.spilled:
         yield f"{counted(backup.spilled, 'state')} written to the store instead"
     if backup.rolled_back:

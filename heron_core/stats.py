@@ -309,17 +309,16 @@ class BackupStats(Struct, frozen=True, kw_only=True):
     """The backup of states in memory; counts are since this master serves."""
 
     durable: int
-    """Number of the newest complete checkpoint in the checkpoint store; 0 for none. Only this one
-    and earlier ones are final: sinks have committed, and spouts have acked."""
+    """Number of the newest complete checkpoint in the checkpoint store; 0 for none. Sinks have
+    committed, and spouts have acked, up to here."""
     copies: int | None = None
-    """The least number of other containers that hold a state of the newest checkpoint."""
+    """The least number of other containers with a copy of a state, of the newest checkpoint."""
     spilled: int = 0
-    """States written to the checkpoint store because no container could hold them."""
-    unheld: str = ""
-    """Why too few containers hold a state of the newest checkpoint; empty if all do."""
+    """States written to the checkpoint store for lack of a container with room."""
+    shortfall: str = ""
+    """A reason for missing copies of the newest checkpoint; empty if all exist."""
     rolled_back: int = 0
-    """Checkpoints that all containers with their states have lost, so that the topology was
-    restored from an earlier one in the checkpoint store."""
+    """Checkpoints lost by all containers, each followed by a restore from the checkpoint store."""
 
 
 class CheckpointStats(Struct, frozen=True, kw_only=True):

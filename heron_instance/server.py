@@ -48,7 +48,7 @@ from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.factory import incarnation_number
 from heron_instance.saving_thread import SavingThread
 from heron_instance.shared_state import SharedState
-from heron_instance.states_in_memory import Holders, StatesInMemory
+from heron_instance.states_in_memory import Connections, StatesInMemory
 from heron_instance.stored_states import CheckpointStates, MovedStateFiles, NewestState
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.local_copies import LocalCopies, copies_of
@@ -424,11 +424,11 @@ def _backup_of(
     if rule is None:
         return None
 
-    def connect() -> Holders:
+    def connect() -> Connections:
         # Late: other instances need no zmq.
-        from heron_io.state_holders import StateHolders
+        from heron_io.backup_connections import BackupConnections
 
-        return StateHolders(arguments.keys)
+        return BackupConnections(arguments.keys)
 
     name, task = topology.name, arguments.task
     return StatesInMemory(rule, name, task, arguments.states_key, plan, connect)

@@ -1,8 +1,7 @@
 """The states of one task in the memory of other containers (rules: heron_core/state/backup.py).
 
-A state is sent in parts of PART_BYTES, each of which is acknowledged, with the checksum and the
-signature that it would have in a file: a stream manager of another machine is trusted no more than
-a disk.
+A state travels in acknowledged parts of PART_BYTES, with the checksum and the signature of a
+state's file: a stream manager of another machine is trusted no more than a disk.
 """
 
 from collections.abc import Callable, Iterator, Set
@@ -12,11 +11,11 @@ from heron_core.errors import HeronError
 from heron_core.plans import PhysicalPlan
 from heron_core.state.backup import COPIES, BackupRule, ring_after
 from heron_core.wire.messages import (
-    FetchState,
-    HoldState,
+    BackupFetched,
+    BackupStored,
+    FetchBackup,
     RestoreTrouble,
-    StateFetched,
-    StateHeld,
+    StoreBackup,
 )
 from heron_io.checkpoint_store.protocol import CheckpointStoreError, StateNotSigned
 from heron_io.checkpoint_store.signer import Signer
@@ -28,15 +27,17 @@ its frames, BUFFER_BYTES_MAX and more."""
 
 
 class StateLost(CheckpointStoreError):
-    """A state was in memory alone, and all containers that held it have lost it."""
+    """A state was in memory alone, and all its containers have been replaced."""
 
     trouble = RestoreTrouble.LOST
 
 
-class Holders(Protocol):
+class Connections(Protocol):
     """Questions to stream managers, by their address."""
 
-    def ask(self, address: str, question: HoldState | FetchState) -> StateHeld | StateFetched:
+    def ask(
+        self, address: str, question: StoreBackup | FetchBackup
+    ) -> BackupStored | BackupFetched:
         """The answer; CheckpointStoreError without one."""
 
     def keep_only(self, addresses: Set[str]) -> None:
@@ -56,18 +57,18 @@ class StatesInMemory:
         task: int,
         key: bytes,
         plan: Callable[[], PhysicalPlan | None],
-        connect: Callable[[], Holders],
+        connect: Callable[[], Connections],
     ) -> None:
         """`key` signs states as in the checkpoint store; `plan` returns the newest plan, from any
-        thread; `connect` opens connections: one set for the saving thread, and one for each fetch
-        in the main thread."""
+        thread; `connect` opens connections, for the saving thread and for each fetch in the main
+        thread."""
         self.rule = rule
         self._topology = topology
         self._task = task
         self._key = key
         self._plan = plan
         self._connect = connect
-        self._saving: Holders | None = None
+        self._saving: Connections | None = None
         self._question = 0
 
     def _signer(self, checkpoint: int) -> Signer | None:
@@ -75,8 +76,9 @@ class StatesInMemory:
 
     # --- in the saving thread -----------------------------------------------------------------
 
-    def hold(self, checkpoint: int, state: bytes) -> tuple[int, str]:
-        """Have other containers hold a state: how many do, and why fewer than should, or empty."""
+    def store(self, checkpoint: int, state: bytes) -> tuple[int, str]:
+        """Send a state to other containers; returns the number of containers with the state, and a
+        reason for each container without, or empty."""
         plan = self._plan()
         if plan is None:
             return 0, "there is no plan yet"
@@ -91,7 +93,7 @@ class StatesInMemory:
         failures = [
             why
             for container in ring[:COPIES]
-            if (why := self._why_not_held(plan, container, checkpoint, data))
+            if (why := self._why_not_stored(plan, container, checkpoint, data))
         ]
         return min(COPIES, len(ring)) - len(failures), "; ".join(failures)
 
@@ -100,10 +102,10 @@ class StatesInMemory:
         signature = b"" if signer is None else signer.signature(self._task, state)
         return memoryview(b"".join((header_of(state, signature), state, signature)))
 
-    def _why_not_held(
+    def _why_not_stored(
         self, plan: PhysicalPlan, container: int, checkpoint: int, data: memoryview
     ) -> str:
-        """Send a state to one container; returns why it does not hold the state, or empty."""
+        """Send a state to one container; returns a reason for a failure, or empty."""
         address = plan.stream_managers.get(container)
         if address is None:
             return f"container {container} is not in the plan"
@@ -112,9 +114,9 @@ class StatesInMemory:
             for offset in range(0, len(data), PART_BYTES):
                 self._question += 1
                 part = bytes(data[offset : offset + PART_BYTES])
-                asked = HoldState(self._question, checkpoint, self._task, offset, len(data), part)
+                asked = StoreBackup(self._question, checkpoint, self._task, offset, len(data), part)
                 answer = self._saving.ask(address, asked)
-                if not isinstance(answer, StateHeld):
+                if not isinstance(answer, BackupStored):
                     return f"container {container} gives another answer"
                 if answer.reason:
                     return answer.reason
@@ -125,8 +127,8 @@ class StatesInMemory:
     # --- in the main thread -------------------------------------------------------------------
 
     def fetch(self, checkpoint: int, task: int) -> bytes | None:
-        """A state held by any container; None if all have answered, and none holds it.
-        CheckpointStoreError if a container that may hold the state does not answer."""
+        """A state of any container; None if all containers have answered without the state.
+        CheckpointStoreError if a container with the state may be silent."""
         plan = self._plan()
         if plan is None:
             raise CheckpointStoreError("there is no plan yet")
@@ -147,20 +149,20 @@ class StatesInMemory:
         return None
 
     def _asked_for(self, plan: PhysicalPlan) -> Iterator[tuple[int, str]]:
-        """All containers, those first that hold what this one has sent."""
+        """All containers, beginning with the holders of this container's states."""
         own = plan.packing.container_of[self._task]
         for container in [*ring_after(own, plan.stream_managers), own]:
             if address := plan.stream_managers.get(container):
                 yield container, address
 
     def _fetched(
-        self, holders: Holders, address: str, checkpoint: int, task: int
+        self, holders: Connections, address: str, checkpoint: int, task: int
     ) -> bytearray | None:
         data = bytearray()
         while True:
-            question = FetchState(1 + len(data), checkpoint, task, len(data), PART_BYTES)
+            question = FetchBackup(1 + len(data), checkpoint, task, len(data), PART_BYTES)
             answer = holders.ask(address, question)
-            if not isinstance(answer, StateFetched) or answer.total < 0:
+            if not isinstance(answer, BackupFetched) or answer.total < 0:
                 return None
             data += answer.part
             if len(data) >= answer.total:

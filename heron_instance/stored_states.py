@@ -19,7 +19,7 @@ log = logging.getLogger("heron_instance")
 
 MOVED = "moved"
 """Subfolder for states migrated by updates, in the folder of periodically saved states."""
-UNHELD_MAX = 500
+SHORTFALL_MAX = 500
 """Characters of why too few containers hold a state, for people to read."""
 KEPT = 2
 """States retained: one may be incomplete after the death of its process, so the previous state is
@@ -61,13 +61,13 @@ class CheckpointStates:
         """In the main thread: a state from the store, of the own task or of a task whose keys have
         moved here; HeronError if unavailable."""
         if self._memory is not None:
-            held = self._held(self._memory, checkpoint, task)
-            if held is not None:
-                return held
+            copy = self._from_memory(self._memory, checkpoint, task)
+            if copy is not None:
+                return copy
         state = self._open().load(self._topology, checkpoint, task)
         return state if self._copies is None else self._copies.before(state)
 
-    def _held(self, memory: StatesInMemory, checkpoint: int, task: int) -> bytes | None:
+    def _from_memory(self, memory: StatesInMemory, checkpoint: int, task: int) -> bytes | None:
         """A state from memory; None if it is in the store. StateLost if it is nowhere."""
         away: CheckpointStoreError | None = None
         try:
@@ -83,7 +83,7 @@ class CheckpointStates:
         if task not in store.checkpoint(self._topology, checkpoint).missing((task,)):
             return None
         if away is not None:
-            raise away  # it may hold the state
+            raise away  # a silent container may have the state
         raise StateLost(
             f"the state of task {task} in checkpoint {checkpoint} was in memory alone, and all "
             "containers that held it have been replaced"
@@ -91,11 +91,11 @@ class CheckpointStates:
 
     def write(self, checkpoint: int, state: StateBytes) -> None:
         """Save a state, and tell the master."""
-        copies, unheld, is_in_store = 0, "", True
+        copies, shortfall, is_in_store = 0, "", True
         try:
             data = as_bytes(state)
             if (memory := self._memory) is not None:
-                copies, unheld = memory.hold(checkpoint, data)
+                copies, shortfall = memory.store(checkpoint, data)
                 is_in_store = not copies or memory.rule.is_durable(checkpoint)
             if is_in_store:
                 store = self._open()
@@ -110,7 +110,7 @@ class CheckpointStates:
             self.tell(
                 CheckpointStored(
                     self._task, checkpoint, size_of(data), 0, messages, size_bytes,
-                    copies, unheld[:UNHELD_MAX], is_in_store,
+                    copies, shortfall[:SHORTFALL_MAX], is_in_store,
                 )
             )  # fmt: skip
             if self._copies is not None:

@@ -115,8 +115,8 @@ def _newest(name: str, files: CheckpointFiles, node: Node) -> int:
 
 
 def _in_store(node: Node) -> list[Node]:
-    """The completed checkpoints that the checkpoint store has. A newer one in memory
-    (heron_core.state.backup) has ended with its containers; nothing of it was committed."""
+    """Completed checkpoints of the checkpoint store. A newer checkpoint in memory
+    (heron_core.state.backup) has ended with its containers, before any commit."""
     return [each for each in node.get("completed", ()) if not each.get("in_memory")]
 
 

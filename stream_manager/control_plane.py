@@ -17,12 +17,12 @@ from heron_engine.stream_manager.ack_results import AckResults
 from heron_engine.stream_manager.acks import Trees
 from heron_engine.stream_manager.ages import Ages
 from heron_engine.stream_manager.backpressure import BackPressure
+from heron_engine.stream_manager.backups import Backups
 from heron_engine.stream_manager.client_queries import ClientQueries
 from heron_engine.stream_manager.container_state import ContainerState
 from heron_engine.stream_manager.data_plane import DataPlane
 from heron_engine.stream_manager.flow_control import FlowControl
 from heron_engine.stream_manager.gates import Gates
-from heron_engine.stream_manager.held_states import HeldStates
 from heron_engine.stream_manager.plan_update import PlanUpdate
 from heron_engine.stream_manager.watermarks import Watermarks
 
@@ -77,7 +77,7 @@ class ControlPlane:
         self._ages = Ages(state, gates)
         self._watermarks = watermarks
         self._queries = queries
-        self.held = HeldStates(state.container, state.options.backup)
+        self.backups = Backups(state.container, state.options.backup)
         self._state = state
         self._pressure = pressure
         self._levels_until: list[tuple[SetLevel, float]] = []
@@ -351,7 +351,7 @@ class ControlPlane:
             self._levels_until = [(level, now + level.secs) for level in message.levels]
             out.append(events.StreamManagerLogLevels(message))
         else:
-            self.held.completed(message.checkpoint)
+            self.backups.completed(message.checkpoint)
         self._send_to_all(message, out)
 
     def _rejected(self, reason: str, out: Out) -> None:
@@ -442,8 +442,8 @@ class ControlPlane:
             "caused_ms": self._pressure.caused_ms(state.now),
             **self._pressure.times_ms(state.now),
             "live_queries": self._queries.totals().by_name(),
-            "held_bytes": self.held.total_bytes,
-            "held_refused": self.held.refused,
+            "backup_bytes": self.backups.total_bytes,
+            "backup_refused": self.backups.refused,
             **self._ages.statistics(),
         }
 

@@ -12,7 +12,7 @@ events:
     ack_results     notifications of spouts about their roots; the trees are in acks
     ages            how old the oldest message and the oldest root of each place is
     client_queries  questions of clients about keys of states here
-    held_states     states held in memory for instances of other containers
+    backups         states in memory, of instances of other containers
     control_plane   registration, heartbeats, probes; plan_update takes physical plans
     container_state the shared state
 
@@ -137,8 +137,8 @@ class StreamManager:
         match message:
             case messages.StateQuestion():
                 self._queries.ask(client, message, out)
-            case messages.HoldState() | messages.FetchState():
-                out.append(events.ToClient(client, self._control.held.answer(message)))
+            case messages.StoreBackup() | messages.FetchBackup():
+                out.append(events.ToClient(client, self._control.backups.answer(message)))
             case _:
                 raise ProtocolError(f"not of a client: {message!r:.100}")
 
@@ -211,6 +211,6 @@ class StreamManager:
         self._control.validate()
         self._watermarks.validate()
         self._queries.validate()
-        self._control.held.validate()
+        self._control.backups.validate()
         if self._gates is not None:
             self._gates.validate()

@@ -11,13 +11,13 @@ from heron_core.plans import PackingPlan
 from heron_core.wire.frames import Frames
 from heron_core.wire.merged import merge
 from heron_core.wire.messages import (
+    BackupFetched,
+    BackupStored,
     FromStreamManager,
     LogLevels,
     RunShell,
     ShellRan,
     StateAnswered,
-    StateFetched,
-    StateHeld,
     ToInstance,
 )
 
@@ -172,7 +172,7 @@ class ToClient(Struct, frozen=True):
     """Answer a client, if its connection still exists."""
 
     client: bytes
-    message: StateAnswered | StateHeld | StateFetched
+    message: StateAnswered | BackupStored | BackupFetched
 
 
 class ConnectPeers(Struct, frozen=True):

@@ -37,7 +37,7 @@ class StreamManagerOptions(Struct, frozen=True):
     """What is held back for one instance behind barriers: some seconds of data; then the checkpoint
     is aborted (Heron: 100 MB)."""
     backup: BackupRule | None = None
-    """States of instances of other containers are held; None: they are not."""
+    """Rule for states of other containers' instances in memory; None: no backup."""
     expiry_buckets: int = 5
     """Trees expire between T and T + T/5; more buckets are more precise, and slower to search."""
     window_bytes: int = 1024 * 1024

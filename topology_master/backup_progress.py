@@ -1,10 +1,10 @@
-"""The backup of states in memory, as far as the topology master decides about it.
+"""Decisions of the topology master about a backup of states in memory.
 
-The rules are in heron_core/state/backup.py: which checkpoints are durable, and what is final. Here
-each checkpoint gets its number, and after a restore two follow at once. The first is in memory
-alone, so it takes no longer than a message: the failed process has taken copies of states along,
-and until they exist again another failure loses the checkpoint. The second is durable, because a
-sink that is restored commits what its state has prepared.
+The rules for durable and final checkpoints are in heron_core/state/backup.py. Here each checkpoint
+gets its number, and two checkpoints follow a restore at once. The first is in memory alone, and so
+takes no longer than a message: the failed process has taken copies of states along, and another
+failure before their renewal loses the checkpoint. The second is durable, because a restored sink
+commits the transactions of its state.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,18 +18,18 @@ RENEWAL = (False, True)
 
 
 class BackupProgress:
-    """What a master knows of its topology's backup; counts are since it serves."""
+    """The backup of a topology; counts are of the present master."""
 
     def __init__(self, rule: BackupRule | None) -> None:
         """`rule`: None without a backup, where each checkpoint is durable."""
         self._rule = rule
         self._renewal: tuple[bool, ...] = ()
-        """Of the checkpoints that are still to follow at once."""
+        """Of the checkpoints still to follow at once."""
         self._copies: int | None = None
         self._spilled = 0
         self.rolled_back = 0
-        """Checkpoints that were lost, so that all were restored from one in the store."""
-        self.unheld: Mapping[int, str] = {}
+        """Lost checkpoints, each followed by a restore from the store."""
+        self.shortfalls: Mapping[int, str] = {}
         """task -> why too few containers hold its state of the newest checkpoint"""
 
     @property
@@ -49,27 +49,27 @@ class BackupProgress:
         return 0.0 if self._renewal else interval_secs
 
     def restored(self) -> bool:
-        """All instances are restored from a checkpoint; returns whether others follow at once."""
+        """All instances are restored from a checkpoint; returns whether others follow."""
         self._renewal = () if self._rule is None else RENEWAL
         return self._rule is not None
 
     def completed(
-        self, number: int, copies: int | None, unheld: Mapping[int, str], in_store: int
+        self, number: int, copies: int | None, shortfalls: Mapping[int, str], in_store: int
     ) -> bool:
-        """A checkpoint is complete; returns whether it is in memory, and not final. `in_store`:
-        tasks whose states are in the checkpoint store."""
+        """A checkpoint is complete; returns whether its states are in memory, and not final.
+        `in_store`: number of states in the checkpoint store."""
         if self._rule is None:
             return False
-        self._copies, self.unheld = copies, dict(unheld)
+        self._copies, self.shortfalls = copies, dict(shortfalls)
         if self._rule.is_durable(number):
             return False
         self._spilled += in_store
         return True
 
     @property
-    def why_unheld(self) -> str:
-        """One of the reasons why states are not held; empty if all are."""
-        return next(iter(self.unheld.values()), "")
+    def shortfall(self) -> str:
+        """One of the reasons in `shortfalls`; empty without any."""
+        return next(iter(self.shortfalls.values()), "")
 
     def stats(self, completed: Sequence[CompletedCheckpoint]) -> BackupStats | None:
         """For people; None without a backup."""
@@ -80,6 +80,6 @@ class BackupProgress:
             durable=durable,
             copies=self._copies,
             spilled=self._spilled,
-            unheld=self.why_unheld,
+            shortfall=self.shortfall,
             rolled_back=self.rolled_back,
         )

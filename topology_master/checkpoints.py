@@ -120,11 +120,11 @@ class PendingCheckpoint(Struct):
     with_input: set[int] = field(default_factory=set)
     input_messages: int = 0
     input_bytes: int = 0
-    held: set[int] = field(default_factory=set)
+    only_in_memory: set[int] = field(default_factory=set)
     """Tasks whose state is in the memory of other containers alone."""
     copies: int | None = None
     """The least number of containers that hold a state."""
-    unheld: dict[int, str] = field(default_factory=dict)
+    shortfalls: dict[int, str] = field(default_factory=dict)
     """task -> why too few containers hold its state"""
 
     def enter(self, to: CheckpointState) -> None:
@@ -316,9 +316,13 @@ class Checkpoints:
             return []
         pending.enter(CheckpointState.CHECKING)
         pending.secs = now - pending.since
-        if pending.held == pending.aligned_ms.keys():
+        if pending.only_in_memory == pending.aligned_ms.keys():
             return self.seen(now)  # nothing of it is in the store
-        return [SeekStates(pending.number, tuple(sorted(pending.aligned_ms.keys() - pending.held)))]
+        return [
+            SeekStates(
+                pending.number, tuple(sorted(pending.aligned_ms.keys() - pending.only_in_memory))
+            )
+        ]
 
     def is_checking(self, number: int) -> bool:
         """Whether the current checkpoint has the number and waits for the master's check."""
@@ -334,8 +338,10 @@ class Checkpoints:
         pending.enter(CheckpointState.COMPLETING)
         self._next_at = max(self._next_at or now, now + self._options.checkpoint_pause_secs)
         self.failure, self._aligned_ms = "", pending.aligned_ms
-        spilled = len(pending.aligned_ms) - len(pending.held)
-        in_memory = self.backup.completed(pending.number, pending.copies, pending.unheld, spilled)
+        spilled = len(pending.aligned_ms) - len(pending.only_in_memory)
+        in_memory = self.backup.completed(
+            pending.number, pending.copies, pending.shortfalls, spilled
+        )
         newest = CompletedCheckpoint(
             pending.number,
             self._wall_clock_secs + pending.since,
@@ -357,15 +363,11 @@ class Checkpoints:
         return [retained] if in_memory else [described, retained]
 
     def _retain(self, completed: list[CompletedCheckpoint]) -> Step:
-        """Of those in memory alone the newest is left: containers hold the newest only."""
+        """Of checkpoints in memory alone only the newest is left: containers drop the others."""
         newest = [each for each in completed[:1] if each.in_memory]
         durable = [each for each in completed if not each.in_memory]
         retained = newest + durable[: max(1, self._options.checkpoints_retained - len(newest))]
-        known = {
-            each.number
-            for each in (*completed, *self.completed)
-            if each.has_spilled or not each.in_memory
-        }
+        known = {one.number for one in (*completed, *self.completed) if one.has_files}
         self._garbage.update(known - {each.number for each in retained})
         self.completed = retained
         return StoreCheckpoints(self.to_json())
@@ -491,8 +493,8 @@ def _add_input(pending: PendingCheckpoint, message: messages.CheckpointStored) -
 
 def _add_copies(pending: PendingCheckpoint, message: messages.CheckpointStored) -> None:
     if not message.is_in_store:
-        pending.held.add(message.task)
-    if message.unheld:
-        pending.unheld[message.task] = message.unheld
+        pending.only_in_memory.add(message.task)
+    if message.shortfall:
+        pending.shortfalls[message.task] = message.shortfall
     least = message.copies if pending.copies is None else pending.copies
     pending.copies = min(message.copies, least)

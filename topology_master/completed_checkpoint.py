@@ -35,3 +35,8 @@ class CompletedCheckpoint(Struct, frozen=True):
     (heron_core.state.backup)."""
     has_spilled: bool = False
     """Whether states of such a checkpoint are in the store, as no container could hold them."""
+
+    @property
+    def has_files(self) -> bool:
+        """Whether the store has states of the checkpoint."""
+        return self.has_spilled or not self.in_memory

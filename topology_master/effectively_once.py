@@ -115,17 +115,17 @@ class EffectivelyOnce:
     @property
     def troubles(self) -> Troubles:
         """What `news_since` compares."""
-        return self.checkpoints.failure, self.checkpoints.backup.why_unheld
+        return self.checkpoints.failure, self.checkpoints.backup.shortfall
 
     def news_since(self, before: Troubles, packing: PackingPlan) -> Iterator[tuple[str, str]]:
         """Event texts with their reasons, of what a completed checkpoint has changed."""
-        (failed, unheld_before), (fails, unheld) = before, self.troubles
+        (failed, shortfall_before), (fails, shortfall) = before, self.troubles
         if failed and not fails:
             yield "checkpoints work again", ""
-        if unheld and not unheld_before:
-            names = names_of(packing, packing.instances.keys() & self.checkpoints.backup.unheld)
-            yield f"too few containers hold the states of {names} in memory", unheld
-        if unheld_before and not unheld:
+        if shortfall and not shortfall_before:
+            names = names_of(packing, packing.instances.keys() & self.checkpoints.backup.shortfalls)
+            yield f"too few containers hold the states of {names} in memory", shortfall
+        if shortfall_before and not shortfall:
             yield "other containers hold all states in memory again", ""
 
     @property

@@ -1,17 +1,15 @@
 """Backup of states in the memory of other containers: by which containers, and which checkpoints
 are in the checkpoint store besides.
 
-A state of a checkpoint is held by the stream managers of two containers other than its own, so one
-process or one container that is killed takes at most one of three copies along: the instance has
-the third (heron_instance.own_states). A checkpoint whose number is *durable* is in the checkpoint
-store as well. Only a durable checkpoint is final: sinks commit, and spouts ack, at durable
-checkpoints alone. So if all copies of a state are lost at once, the topology is rolled back to the
-newest durable checkpoint, and repeats nothing that it has committed.
+A state of a checkpoint has three copies: in its instance (heron_instance.own_states), and in the
+stream managers of two other containers. The death of one process or container takes one copy along.
+A checkpoint with a *durable* number is in the checkpoint store as well. Only a durable checkpoint
+is final: sinks commit, and spouts ack, at durable checkpoints alone. After the loss of all copies
+the topology is rolled back to the newest durable checkpoint, and repeats no committed output.
 
-The number itself says whether a checkpoint is durable, so all processes agree without a message: of
-`durable_every` numbers the first is. The topology master gives a durable number to each checkpoint
-that another process will read (a savepoint, the end of a run, an update), and to the first one
-after a restore.
+The number itself decides, so all processes agree without a message: the first of `durable_every`
+numbers is durable. The topology master gives a durable number to each checkpoint for other readers
+(a savepoint, the end of a run, an update), and to the second one after a restore.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,8 +23,8 @@ from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 
 COPIES = 2
-"""Containers that hold a state besides its instance: one may be killed while another is being
-replaced. SEEP has one, the upstream instance's."""
+"""Containers with a copy, besides the instance itself: one container may be killed while another is
+being replaced. SEEP has one copy, in the upstream instance."""
 
 
 class BackupRule(Struct, frozen=True):

@@ -12,10 +12,11 @@ from msgspec import Struct
 
 from heron_core.log_levels import SetLevel as SetLevel
 from heron_core.version import PROTOCOL, VERSION
-from heron_core.wire.backup_messages import FetchState as FetchState
-from heron_core.wire.backup_messages import HoldState as HoldState
-from heron_core.wire.backup_messages import StateFetched as StateFetched
-from heron_core.wire.backup_messages import StateHeld as StateHeld
+from heron_core.wire.checkpoint_messages import BackupFetched as BackupFetched
+from heron_core.wire.checkpoint_messages import BackupStored as BackupStored
+from heron_core.wire.checkpoint_messages import CheckpointStored as CheckpointStored
+from heron_core.wire.checkpoint_messages import FetchBackup as FetchBackup
+from heron_core.wire.checkpoint_messages import StoreBackup as StoreBackup
 from heron_core.wire.field_types import WHOLE_NUMBER_MAX as WHOLE_NUMBER_MAX
 from heron_core.wire.field_types import Amount as Amount
 from heron_core.wire.field_types import Json as Json
@@ -41,7 +42,7 @@ class RestoreTrouble(Enum):
     GONE = "gone"
     """The store can be reached, and a file is missing."""
     LOST = "lost"
-    """The state was in memory alone, and all containers that held it have lost it."""
+    """The state was in memory alone, and all its containers have been replaced."""
     REFUSED = "refused"
     """The component refuses the state."""
 
@@ -176,27 +177,6 @@ class OvertakeInput(Struct, frozen=True, array_like=True, tag=True):
 
     checkpoint: Whole
     epoch: Whole
-
-
-class CheckpointStored(Struct, frozen=True, array_like=True, tag=True):
-    """An instance's state of a checkpoint is in the checkpoint store."""
-
-    task: Whole
-    checkpoint: Whole
-    size_bytes: Whole
-    """Bytes of the state; 0 without state."""
-    aligned_ms: Whole = 0
-    """Time from the first barrier of the task's sources to the last one; filled in by the stream
-    manager."""
-    input_messages: Whole = 0
-    """Input messages that the barrier has overtaken, and that are saved with the state."""
-    input_bytes: Whole = 0
-    copies: Whole = 0
-    """Other containers that hold the state in memory (heron_core.state.backup)."""
-    unheld: str = ""
-    """Why fewer containers hold the state than should; empty if all do, and without a backup."""
-    is_in_store: bool = True
-    """Whether the state is in the checkpoint store."""
 
 
 class SaveForUpdate(Struct, frozen=True, array_like=True, tag=True):
@@ -499,10 +479,10 @@ Message = (
     | ToStreamManager
     | BackPressureCause
     | StateQuestion
-    | HoldState
-    | StateHeld
-    | FetchState
-    | StateFetched
+    | StoreBackup
+    | BackupStored
+    | FetchBackup
+    | BackupFetched
     | Command
     | Reply
 )

@@ -99,7 +99,7 @@ def _backup(backup: BackupStats | None) -> list[tuple[str, str]]:
     return [
         ("Newest in the store", str(backup.durable or NOTHING)),
         ("Copies in memory", NOTHING if backup.copies is None else str(backup.copies)),
-        ("Not held in memory", backup.unheld or NOTHING),
+        ("Not held in memory", backup.shortfall or NOTHING),
         ("States written to the store instead", f"{backup.spilled:,}"),
         ("Rolled back", str(backup.rolled_back)),
     ]

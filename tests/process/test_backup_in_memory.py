@@ -1,5 +1,5 @@
-"""States in the memory of other containers, in real processes: what is killed comes back without
-the checkpoint store, and counts are exact, also where all copies are lost at once."""
+"""States in the memory of other containers, in real processes: killed processes come back without
+the checkpoint store, and counts are exact, also after a loss of all copies."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ from tests.process.test_recovery import title_of
 
 NAME = "Exact"
 DURABLE_EVERY = 1000
-"""No checkpoint of the run but the first, and those that follow a restore, is in the store."""
+"""Only the first checkpoint of the run, and the second after a restore, is in the store."""
 THREE = tuple(f"heron: container {number} ({NAME})" for number in (1, 2, 3))
 
 
@@ -38,7 +38,7 @@ def started(place: Place, *arguments: object) -> Running:
 
 
 class Backup:
-    """What the topology master says of it."""
+    """The topology master's figures of the backup."""
 
     def __init__(self, running: Running, master: Master) -> None:
         self._running, self._master = running, master
@@ -80,7 +80,7 @@ def without_store(place: Place) -> Iterator[None]:
 
 
 def finish(place: Place, running: Running) -> None:
-    """It runs to its end, and each number and each line is there once."""
+    """The run ends, with each number and each line once."""
     (place.path / "enough").touch()
     finished = running.wait().succeeded()
     assert "not exact" not in finished.err
@@ -91,8 +91,8 @@ def finish(place: Place, running: Running) -> None:
 
 
 def test_what_is_killed_comes_back_without_the_store(place: Place) -> None:
-    """A counting bolt with its stream manager's neighbour, a stream manager, the topology master, a
-    whole container: each takes its memory along, and the store is away meanwhile."""
+    """Two bolts, a stream manager, a whole container, the topology master: each takes its memory
+    along, and the store is away meanwhile."""
     running = started(place)
     with Master(place.store_url, NAME) as master:
         watched, backup = Watched(running, master), Backup(running, master)
@@ -112,7 +112,7 @@ def test_what_is_killed_comes_back_without_the_store(place: Place) -> None:
 
 def test_where_all_copies_are_lost_the_store_has_the_rest(place: Place) -> None:
     """A power cut in the rack: all containers at once. The topology goes back to the checkpoint in
-    the store, says so, and neither counts nor writes anything twice."""
+    the store, with an event, and neither counts nor writes anything twice."""
     running = started(place)
     with Master(place.store_url, NAME) as master:
         watched, backup = Watched(running, master), Backup(running, master)

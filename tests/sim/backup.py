@@ -1,8 +1,8 @@
-"""A simulated cluster whose states are in the memory of other containers' stream managers.
+"""A simulated cluster with states in the memory of other containers' stream managers.
 
-The instances save and load by the product's own code, which here asks stream managers at once. What
-a component counts, and what sinks commit, is exact whatever is lost: `check_restore` and
-`check_counts` of effectively_once.py hold as they do with the checkpoint store alone.
+Instances save and load by the product's own code; here stream managers answer at once. Counts of
+components and commits of sinks are exact after any loss: the rules `check_restore` and
+`check_counts` of effectively_once.py stay as with the checkpoint store alone.
 """
 
 from collections.abc import Callable, Set
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from heron_core import config as keys
 from heron_core.plans import PhysicalPlan
 from heron_core.state.backup import BackupRule
-from heron_core.wire.messages import FetchState, HoldState, StateFetched, StateHeld
+from heron_core.wire.messages import BackupFetched, BackupStored, FetchBackup, StoreBackup
 from heron_engine.stream_manager.events import FromClient, ToClient
 from heron_instance.states_in_memory import StatesInMemory
 from heron_instance.stored_states import CheckpointStates
@@ -65,10 +65,10 @@ class BackedUpStates(SimStates):
     def backed_up(
         self, instance: "Instance", plan: Callable[[], PhysicalPlan | None]
     ) -> CheckpointStates | None:
-        """What the saving thread of an instance writes to, and a restore reads."""
+        """Place of an instance's states."""
         rule = BackupRule.of(self._cluster.topology.config)
         assert rule is not None
-        connect = partial(_SimHolders, self._cluster, instance.container)
+        connect = partial(_SimConnections, self._cluster, instance.container)
         memory = StatesInMemory(rule, "sim", instance.task, b"key", plan, connect)
         store: Any = _SimStore(self, instance.container)
         made = CheckpointStates(lambda: store, "sim", instance.task, _MARK, memory=memory)
@@ -77,7 +77,7 @@ class BackedUpStates(SimStates):
 
 
 class _Mark(RunMarker):
-    """The store's mark is always there; hosts without a disk are the store's own affair."""
+    """A mark without an effect: SimStates knows hosts without a disk."""
 
     def check(self, store: object) -> None: ...
 
@@ -110,14 +110,16 @@ class _SimStore:
         return set(found.missing)
 
 
-class _SimHolders:
-    """Stream managers by their address; one that is cut off does not answer."""
+class _SimConnections:
+    """Stream managers by address; a partition prevents an answer."""
 
     def __init__(self, cluster: BackedUp, container: int) -> None:
         self._cluster = cluster
         self._container = container
 
-    def ask(self, address: str, question: HoldState | FetchState) -> StateHeld | StateFetched:
+    def ask(
+        self, address: str, question: StoreBackup | FetchBackup
+    ) -> BackupStored | BackupFetched:
         cluster = self._cluster
         for container, manager in cluster.managers.items():
             way = self._container, container
@@ -127,8 +129,8 @@ class _SimHolders:
                 for each in manager.core.handle(event, cluster.clock.now):
                     if isinstance(each, ToClient):
                         answer = each.message
-                        assert isinstance(answer, StateHeld | StateFetched)
-                        cluster.fetched += isinstance(answer, StateFetched) and answer.total >= 0
+                        assert isinstance(answer, BackupStored | BackupFetched)
+                        cluster.fetched += isinstance(answer, BackupFetched) and answer.total >= 0
                         return answer
         raise CheckpointStoreError(f"the stream manager at {address} does not answer")
 

@@ -11,12 +11,12 @@ from heron_core.state.backup import BackupRule
 from heron_core.wire.messages import (
     CheckpointFailed,
     CheckpointStored,
-    FetchState,
+    FetchBackup,
     FromInstance,
-    HoldState,
     RestoreTrouble,
+    StoreBackup,
 )
-from heron_engine.stream_manager.held_states import HeldStates
+from heron_engine.stream_manager.backups import Backups
 from heron_instance.checkpointing import restore_failed
 from heron_instance.states_in_memory import PART_BYTES, StateLost, StatesInMemory
 from heron_instance.stored_states import CheckpointStates
@@ -41,7 +41,7 @@ class Containers:
             for each in range(1, numbers + 1)
         ]
         packing = PackingPlan("words", tuple(plans))
-        self.held = {each.id: HeldStates(each.id, RULE) for each in plans}
+        self.held = {each.id: Backups(each.id, RULE) for each in plans}
         self.silent: set[int] = set()
         self.asked: list[int] = []
         self.plan = PhysicalPlan(
@@ -51,11 +51,11 @@ class Containers:
     def lose(self, *containers: int) -> None:
         """Others take the place of these stream managers."""
         for each in containers:
-            self.held[each] = HeldStates(each, RULE)
+            self.held[each] = Backups(each, RULE)
 
-    # --- Holders ------------------------------------------------------------------------------
+    # --- Connections ------------------------------------------------------------------------------
 
-    def ask(self, address: str, question: HoldState | FetchState) -> Any:
+    def ask(self, address: str, question: StoreBackup | FetchBackup) -> Any:
         container = int(address.removeprefix("tcp://"))
         self.asked.append(container)
         if container in self.silent:
@@ -96,7 +96,7 @@ def test_two_others_hold_a_state_and_the_store_has_the_durable_ones(tmp_path: Pa
     containers = Containers()
     made = Made(tmp_path, containers)
     told = made.stored(HELD)
-    assert (told.copies, told.unheld, told.is_in_store) == (2, "", False)
+    assert (told.copies, told.shortfall, told.is_in_store) == (2, "", False)
     assert not made.in_store(HELD)
     assert containers.held[1].total_bytes == 0
     told = made.stored(DURABLE)
@@ -166,11 +166,11 @@ def test_what_nobody_can_hold_goes_into_the_store_and_is_found_there(tmp_path: P
     containers.silent = {2}
     made = Made(tmp_path, containers)
     told = made.stored(HELD)
-    assert (told.copies, told.unheld, told.is_in_store) == (1, "container 2 is silent", False)
+    assert (told.copies, told.shortfall, told.is_in_store) == (1, "container 2 is silent", False)
     containers.silent = {2, 3}
     told = made.stored(HELD + 1)
     assert (told.copies, told.is_in_store) == (0, True)
-    assert told.unheld == "container 2 is silent; container 3 is silent"
+    assert told.shortfall == "container 2 is silent; container 3 is silent"
     assert made.states.load(HELD + 1, TASK) == b"state"
 
 
@@ -189,9 +189,9 @@ def test_a_state_that_another_has_changed_is_taken_from_the_next(tmp_path: Path)
     forged = LocalFiles(f"{tmp_path}/other", b"another key")
     forged.save("words", HELD, TASK, b"forged")
     data = (tmp_path / "other" / "words" / str(HELD) / str(TASK)).read_bytes()
-    containers.held[2].answer(HoldState(1, HELD, TASK, 0, len(data), data))
+    containers.held[2].answer(StoreBackup(1, HELD, TASK, 0, len(data), data))
     assert made.states.load(HELD, TASK) == b"state"
-    containers.held[3].answer(HoldState(1, HELD, TASK, 0, len(data), data))
+    containers.held[3].answer(StoreBackup(1, HELD, TASK, 0, len(data), data))
     with pytest.raises(CheckpointStoreError, match="not signed with the key of its topology"):
         made.states.load(HELD, TASK)
 

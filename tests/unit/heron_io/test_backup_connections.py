@@ -8,18 +8,18 @@ import pytest
 import zmq
 
 from heron_core.wire import message_codec
-from heron_core.wire.messages import FetchState, StateFetched
+from heron_core.wire.messages import BackupFetched, FetchBackup
+from heron_io.backup_connections import BackupConnections
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.security import CurveAuthenticator, Keys
-from heron_io.state_holders import StateHolders
 from heron_io.transport import tcp_router
 
 KEYS = Keys.new()
-ASKED = FetchState(2, 7, 3, 0, 10)
+ASKED = FetchBackup(2, 7, 3, 0, 10)
 
 
 @contextmanager
-def server(*answers: StateFetched) -> Iterator[str]:
+def server(*answers: BackupFetched) -> Iterator[str]:
     """A stream manager that gives the answers to its first question."""
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     authenticator = CurveAuthenticator(context, KEYS)
@@ -49,9 +49,9 @@ def server(*answers: StateFetched) -> Iterator[str]:
 
 
 def test_the_answer_to_another_question_is_not_taken() -> None:
-    late, wanted = StateFetched(1, 4, b"late"), StateFetched(2, 5, b"state")
+    late, wanted = BackupFetched(1, 4, b"late"), BackupFetched(2, 5, b"state")
     with server(late, wanted) as address:
-        holders = StateHolders(KEYS)
+        holders = BackupConnections(KEYS)
         try:
             assert holders.ask(address, ASKED) == wanted
         finally:
@@ -60,7 +60,7 @@ def test_the_answer_to_another_question_is_not_taken() -> None:
 
 def test_a_stream_manager_without_an_answer_is_named() -> None:
     with server() as address:
-        holders = StateHolders(KEYS, answer_secs=0.05)
+        holders = BackupConnections(KEYS, answer_secs=0.05)
         with pytest.raises(CheckpointStoreError, match=f"{address} has not answered in 0.05 s"):
             holders.ask(address, ASKED)
         holders.keep_only({address})  # its connection is closed already

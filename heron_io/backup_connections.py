@@ -1,7 +1,7 @@
-"""Connections to the stream managers that hold states in memory.
+"""Connections to the stream managers with states in memory.
 
-One connection to each address, kept until the address is no longer asked for. A question without an
-answer in time closes its connection, and so a late answer is never taken for another's.
+One connection to each address, until the address leaves the plan. A question without an answer in
+time closes its connection, together with a late answer.
 """
 
 import time
@@ -11,17 +11,17 @@ from typing import Any
 import zmq
 
 from heron_core.wire import message_codec
-from heron_core.wire.messages import FetchState, HoldState, StateFetched, StateHeld
+from heron_core.wire.messages import BackupFetched, BackupStored, FetchBackup, StoreBackup
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.security import Keys
 from heron_io.transport import connect_dealer
 
 ANSWER_SECS = 3.0
-"""A live stream manager answers within a turn of its loop, some milliseconds. One that is stopped,
-or was just killed, delays a checkpoint by this time at most; zmq's heartbeats find it as late."""
+"""A live stream manager answers within a turn of its loop, some milliseconds. A stopped or killed
+process delays a checkpoint by this time at most; zmq's heartbeats are no faster."""
 
 
-class StateHolders:
+class BackupConnections:
     """For one thread at a time."""
 
     def __init__(self, keys: Keys, answer_secs: float = ANSWER_SECS) -> None:
@@ -31,8 +31,10 @@ class StateHolders:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
 
-    def ask(self, address: str, question: HoldState | FetchState) -> StateHeld | StateFetched:
-        """A stream manager's answer; CheckpointStoreError without one in time."""
+    def ask(
+        self, address: str, question: StoreBackup | FetchBackup
+    ) -> BackupStored | BackupFetched:
+        """A stream manager's answer; CheckpointStoreError without an answer in time."""
         deadline = time.monotonic() + self._answer_secs
         dealer = self._connected(address)
         try:
@@ -50,10 +52,10 @@ class StateHolders:
 
     def _answer(
         self, dealer: "zmq.Socket[bytes]", question: int, deadline: float
-    ) -> StateHeld | StateFetched | None:
+    ) -> BackupStored | BackupFetched | None:
         while dealer.poll(max(0, int((deadline - time.monotonic()) * 1000))):
             answer: Any = message_codec.decode(b"".join(dealer.recv_multipart()))
-            if isinstance(answer, StateHeld | StateFetched) and answer.question == question:
+            if isinstance(answer, BackupStored | BackupFetched) and answer.question == question:
                 return answer
         return None
 
@@ -66,7 +68,7 @@ class StateHolders:
         return dealer
 
     def keep_only(self, addresses: Set[str]) -> None:
-        """Close the connections to all other addresses: their stream managers were replaced."""
+        """Close the connections to replaced stream managers."""
         for address in self._sockets.keys() - addresses:
             self._close(address)
 

@@ -1,28 +1,28 @@
-"""States that the stream manager holds in memory for the instances of other containers.
+"""States in the memory of a stream manager, for the instances of other containers.
 
-The rules of a backup in memory are in heron_core/state/backup.py. A state comes in parts of
-PART_BYTES, so a large one delays no batch by more than a part, and counts with its whole size from
-its first part on. A completed checkpoint makes all earlier ones obsolete, whether or not they were
-completed: a restore takes the newest. A state above the limit is refused with a reason, and its
-instance then writes it to the checkpoint store.
+The rules of a backup in memory are in heron_core/state/backup.py. A state comes in parts
+(states_in_memory.py), so a large state delays a batch by one part at most. The whole size counts
+from the first part on. A completed checkpoint makes all earlier ones obsolete, complete or not: a
+restore takes the newest. A state above the limit is refused with a reason, and its instance then
+writes to the checkpoint store.
 """
 
 from heron_core.state.backup import BackupRule
-from heron_core.wire.messages import FetchState, HoldState, StateFetched, StateHeld
+from heron_core.wire.messages import BackupFetched, BackupStored, FetchBackup, StoreBackup
 
-NOT_HELD = -1
-"""Size of a state that is not held as a whole."""
+ABSENT = -1
+"""Size of an absent or incomplete state."""
 NO_BACKUP = "this topology has no backup in memory"
 
 
-class HeldStates:
-    """The states held by one stream manager; all are lost with its process."""
+class Backups:
+    """The states of one stream manager, which end with its process."""
 
     def __init__(self, container: int, rule: BackupRule | None) -> None:
         self._container = container
         self._bytes_max = 0 if rule is None else rule.bytes_max
         self._states: dict[tuple[int, int], bytearray] = {}
-        """(checkpoint, task) -> the part that has come"""
+        """(checkpoint, task) -> bytes received so far"""
         self._totals: dict[tuple[int, int], int] = {}
         """(checkpoint, task) -> bytes of the whole state"""
         self._newest = 0
@@ -32,41 +32,43 @@ class HeldStates:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of all states held, with what is still to come of them."""
+        """Bytes of all states, parts still to come included."""
         return sum(self._totals.values())
 
-    def answer(self, asked: HoldState | FetchState) -> StateHeld | StateFetched:
-        """Carry out what an instance asks for."""
-        return self._hold(asked) if isinstance(asked, HoldState) else self._fetch(asked)
+    def answer(self, asked: StoreBackup | FetchBackup) -> BackupStored | BackupFetched:
+        """Answer an instance."""
+        return self._store(asked) if isinstance(asked, StoreBackup) else self._fetch(asked)
 
-    def _hold(self, asked: HoldState) -> StateHeld:
+    def _store(self, asked: StoreBackup) -> BackupStored:
         key = asked.checkpoint, asked.task
         if asked.offset == 0:
             self._drop(key)
             if reason := self._why_not(asked):
                 self.refused += 1
-                return StateHeld(asked.question, reason)
+                return BackupStored(asked.question, reason)
             self._states[key], self._totals[key] = bytearray(), asked.total
         state = self._states.get(key)
         if state is None or len(state) != asked.offset or self._is_too_long(asked):
             self._drop(key)
-            return StateHeld(asked.question, f"container {self._container} has lost its beginning")
+            return BackupStored(
+                asked.question, f"container {self._container} has lost its beginning"
+            )
         state += asked.part
-        return StateHeld(asked.question)
+        return BackupStored(asked.question)
 
-    def _is_too_long(self, asked: HoldState) -> bool:
+    def _is_too_long(self, asked: StoreBackup) -> bool:
         return asked.offset + len(asked.part) > self._totals[asked.checkpoint, asked.task]
 
-    def _why_not(self, asked: HoldState) -> str:
+    def _why_not(self, asked: StoreBackup) -> str:
         if not self._bytes_max:
             return NO_BACKUP
         if asked.checkpoint < self._newest:
             return f"checkpoint {self._newest} is complete already"
-        held_bytes = self.total_bytes
-        if held_bytes + asked.total <= self._bytes_max:
+        backup_bytes = self.total_bytes
+        if backup_bytes + asked.total <= self._bytes_max:
             return ""
         return (
-            f"container {self._container} holds {held_bytes:,} bytes, and {asked.total:,} more "
+            f"container {self._container} holds {backup_bytes:,} bytes, and {asked.total:,} more "
             f"exceed topology.stateful.backup.bytes.max, {self._bytes_max:,}"
         )
 
@@ -74,13 +76,13 @@ class HeldStates:
         self._states.pop(key, None)
         self._totals.pop(key, None)
 
-    def _fetch(self, asked: FetchState) -> StateFetched:
+    def _fetch(self, asked: FetchBackup) -> BackupFetched:
         key = asked.checkpoint, asked.task
         state = self._states.get(key)
         if state is None or len(state) != self._totals[key]:
-            return StateFetched(asked.question, NOT_HELD)
+            return BackupFetched(asked.question, ABSENT)
         part = bytes(memoryview(state)[asked.offset : asked.offset + asked.bytes_max])
-        return StateFetched(asked.question, len(state), part)
+        return BackupFetched(asked.question, len(state), part)
 
     def completed(self, checkpoint: int) -> None:
         """A checkpoint is complete: states of earlier ones are obsolete."""

@@ -1,32 +1,32 @@
 """States that a stream manager holds in memory: whole ones only, and no more than the limit."""
 
 from heron_core.state.backup import BackupRule
-from heron_core.wire.messages import FetchState, HoldState, StateFetched, StateHeld
-from heron_engine.stream_manager.held_states import NO_BACKUP, HeldStates
+from heron_core.wire.messages import BackupFetched, BackupStored, FetchBackup, StoreBackup
+from heron_engine.stream_manager.backups import NO_BACKUP, Backups
 
 NUMBER, TASK = 7, 3
 
 
-def made(bytes_max: int = 100) -> HeldStates:
-    return HeldStates(2, BackupRule(10, bytes_max))
+def made(bytes_max: int = 100) -> Backups:
+    return Backups(2, BackupRule(10, bytes_max))
 
 
-def hold(held: HeldStates, state: bytes, number: int = NUMBER, task: int = TASK) -> str:
+def hold(held: Backups, state: bytes, number: int = NUMBER, task: int = TASK) -> str:
     """Send a state in parts of four bytes; why it is not held."""
     for at in range(0, len(state), 4):
         part = state[at : at + 4]
-        answer = held.answer(HoldState(at, number, task, at, len(state), part))
+        answer = held.answer(StoreBackup(at, number, task, at, len(state), part))
         held.validate()
-        assert isinstance(answer, StateHeld)
+        assert isinstance(answer, BackupStored)
         assert answer.question == at
         if answer.reason:
             return answer.reason
     return ""
 
 
-def fetch(held: HeldStates, number: int = NUMBER, at: int = 0, most: int = 99) -> StateFetched:
-    answer = held.answer(FetchState(5, number, TASK, at, most))
-    assert isinstance(answer, StateFetched)
+def fetch(held: Backups, number: int = NUMBER, at: int = 0, most: int = 99) -> BackupFetched:
+    answer = held.answer(FetchBackup(5, number, TASK, at, most))
+    assert isinstance(answer, BackupFetched)
     assert answer.question == 5
     return answer
 
@@ -35,14 +35,14 @@ def test_a_state_comes_and_goes_in_parts() -> None:
     held = made()
     assert hold(held, b"a whole state") == ""
     assert held.total_bytes == 13
-    assert fetch(held) == StateFetched(5, 13, b"a whole state")
-    assert fetch(held, at=8, most=3) == StateFetched(5, 13, b"sta")
+    assert fetch(held) == BackupFetched(5, 13, b"a whole state")
+    assert fetch(held, at=8, most=3) == BackupFetched(5, 13, b"sta")
     assert fetch(held, number=8).total == -1
 
 
 def test_half_a_state_is_not_given_away() -> None:
     held = made()
-    held.answer(HoldState(1, NUMBER, TASK, 0, 8, b"half"))
+    held.answer(StoreBackup(1, NUMBER, TASK, 0, 8, b"half"))
     assert fetch(held).total == -1
     assert held.total_bytes == 8  # what is still to come counts
 
@@ -50,10 +50,10 @@ def test_half_a_state_is_not_given_away() -> None:
 def test_a_part_out_of_order_ends_the_state() -> None:
     """Its instance was replaced amid a state, or this process was."""
     held = made()
-    held.answer(HoldState(1, NUMBER, TASK, 0, 12, b"half"))
+    held.answer(StoreBackup(1, NUMBER, TASK, 0, 12, b"half"))
     for offset, part in ((8, b"late"), (4, b"much too long")):
-        answer = held.answer(HoldState(2, NUMBER, TASK, offset, 12, part))
-        assert answer == StateHeld(2, "container 2 has lost its beginning")
+        answer = held.answer(StoreBackup(2, NUMBER, TASK, offset, 12, part))
+        assert answer == BackupStored(2, "container 2 has lost its beginning")
     assert held.total_bytes == 0
 
 
@@ -81,5 +81,5 @@ def test_a_completed_checkpoint_makes_room() -> None:
 
 
 def test_without_a_backup_nothing_is_held() -> None:
-    held = HeldStates(2, None)
+    held = Backups(2, None)
     assert hold(held, b"state") == NO_BACKUP

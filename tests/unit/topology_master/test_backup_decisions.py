@@ -10,7 +10,7 @@ from heron_engine.topology_master.options import MasterOptions
 from tests.unit.topology_master.test_checkpoints import LAST, OPTIONS, TASKS, Made, sent
 
 BACKED_UP = replace(OPTIONS, backup=BackupRule(3, 1000))
-"""Of the numbers 1, 4, 7, … each is durable."""
+"""Durable numbers: 1, 4, 7, …"""
 
 
 def running(options: MasterOptions = BACKED_UP) -> Made:
@@ -21,12 +21,12 @@ def running(options: MasterOptions = BACKED_UP) -> Made:
     return made
 
 
-def in_memory(made: Made, number: int, copies: int = 2, unheld: str = "") -> list[object]:
-    """All states of a checkpoint are in memory; what comes of that."""
+def in_memory(made: Made, number: int, copies: int = 2, shortfall: str = "") -> list[object]:
+    """All states of a checkpoint are in memory; the master's instructions."""
     made.receive(
         *(
             messages.CheckpointStored(
-                task, number, 100, copies=copies, unheld=unheld, is_in_store=not copies
+                task, number, 100, copies=copies, shortfall=shortfall, is_in_store=not copies
             )
             for task in TASKS
         )
@@ -98,7 +98,7 @@ def test_what_a_person_asks_for_is_durable() -> None:
 
 
 def test_two_follow_a_restore_at_once_and_the_second_is_durable() -> None:
-    """The dead process has taken copies along; and a restored sink commits what it had prepared."""
+    """The dead process has taken copies along, and a restored sink commits its transactions."""
     made = running()
     durable(made, triggered(made))
     in_memory(made, triggered(made))
@@ -114,7 +114,7 @@ def test_two_follow_a_restore_at_once_and_the_second_is_durable() -> None:
 
 
 def lost(made: Made) -> list[str]:
-    """A process is replaced, and no container has its state; what people are told."""
+    """A process is replaced, and no container has its state; returns the events."""
     made.receive(messages.RestoreWanted(LAST, made.core.epoch, "it raised"))
     made.wait()
     trouble = messages.RestoreTrouble.LOST.value
@@ -165,8 +165,8 @@ def test_states_that_no_container_holds_are_looked_for_in_the_store_and_counted(
     durable(made, triggered(made))
     number = triggered(made)
     why = "container 2 holds 9 bytes, and 2 more exceed the limit"
-    out = in_memory(made, number, copies=0, unheld=why)
-    assert backup(made) == BackupStats(durable=1, copies=0, spilled=3, unheld=why)
+    out = in_memory(made, number, copies=0, shortfall=why)
+    assert backup(made) == BackupStats(durable=1, copies=0, spilled=3, shortfall=why)
     (told,) = [each for each in made.events if each.startswith("too few")]
     assert told.endswith(f"in memory: {why}")
     assert not [each for each in out if isinstance(each, events.DiscardCheckpoint)]
