@@ -7,7 +7,8 @@ from heron_core.stats import BackupStats, CheckpointStats
 from heron_core.wire import messages
 from heron_engine.topology_master import events
 from heron_engine.topology_master.options import MasterOptions
-from tests.unit.topology_master.test_checkpoints import LAST, OPTIONS, TASKS, Made, sent
+from tests.unit.topology_master.test_checkpoints import OPTIONS, TASKS, Made, sent
+from tests.unit.topology_master.test_master_core import LAST
 
 BACKED_UP = replace(OPTIONS, backup=BackupRule(3, 1000))
 """Durable numbers: 1, 4, 7, …"""
