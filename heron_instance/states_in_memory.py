@@ -4,12 +4,16 @@ A state travels in acknowledged parts of PART_BYTES, with the checksum and the s
 state's file: a stream manager of another machine is trusted no more than a disk.
 """
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Protocol
+
+import msgspec
+from msgspec import Struct
 
 from heron_core.errors import HeronError
 from heron_core.plans import PhysicalPlan
 from heron_core.state.backup import COPIES, BackupRule, ring_after
+from heron_core.state.file_snapshot import FileSnapshot, digest_of
 from heron_core.wire.messages import (
     BackupFetched,
     BackupStored,
@@ -17,7 +21,11 @@ from heron_core.wire.messages import (
     RestoreTrouble,
     StoreBackup,
 )
-from heron_io.checkpoint_store.protocol import CheckpointStoreError, StateNotSigned
+from heron_io.checkpoint_store.protocol import (
+    CheckpointStoreError,
+    StateDamaged,
+    StateNotSigned,
+)
 from heron_io.checkpoint_store.signer import Signer
 from heron_io.checkpoint_store.state_file import header_of, state_in
 
@@ -45,6 +53,51 @@ class Connections(Protocol):
 
     def close(self) -> None:
         """Nothing is asked any more."""
+
+
+class StateWithFiles(Struct, frozen=True, array_like=True):
+    """A state on its way to another container: large states consist of files."""
+
+    file: bytes
+    """The state as in the checkpoint store (state_file.py)."""
+    files: dict[str, bytes]
+
+
+class _FilesInMemory:
+    """The files of a fetched state."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = files
+
+    def copy(self, name: str, path: str) -> None:
+        """See FileSource."""
+        with open(path, "wb") as file:
+            file.write(self._files[name])
+
+    def read(self, name: str) -> bytes:
+        """See FileSource."""
+        return self._files[name]
+
+    def local_path(self, name: str) -> str | None:
+        """See FileSource."""
+        return None
+
+
+def _content(state: bytes, name: str) -> bytes:
+    assert isinstance(state, FileSnapshot)
+    return state.source.read(name)
+
+
+def _unpacked(data: bytearray, where: str) -> StateWithFiles:
+    """StateDamaged for other bytes, and for a file whose name does not begin with its digest."""
+    try:
+        packed = msgspec.msgpack.decode(data, type=StateWithFiles)
+    except msgspec.DecodeError as error:
+        raise StateDamaged(f"{where} is damaged: {error}") from None
+    for name, content in packed.files.items():
+        if not name.startswith(digest_of(content)):
+            raise StateDamaged(f"{where} is damaged: the file {name} does not match its name")
+    return packed
 
 
 class StatesInMemory:
@@ -89,7 +142,7 @@ class StatesInMemory:
         if self._saving is None:
             self._saving = self._connect()
         self._saving.keep_only(set(plan.stream_managers.values()))
-        data = self._file_of(checkpoint, state)
+        data = self._packed(checkpoint, state)
         failures = [
             why
             for container in ring[:COPIES]
@@ -97,10 +150,14 @@ class StatesInMemory:
         ]
         return min(COPIES, len(ring)) - len(failures), "; ".join(failures)
 
-    def _file_of(self, checkpoint: int, state: bytes) -> memoryview:
+    def _packed(self, checkpoint: int, state: bytes) -> memoryview:
+        """A state with its files, as one value."""
         signer = self._signer(checkpoint)
         signature = b"" if signer is None else signer.signature(self._task, state)
-        return memoryview(b"".join((header_of(state, signature), state, signature)))
+        file = b"".join((header_of(state, signature), state, signature))
+        names = state.files if isinstance(state, FileSnapshot) else ()
+        files = {name: _content(state, name) for name in names}
+        return memoryview(msgspec.msgpack.encode(StateWithFiles(file, files)))
 
     def _why_not_stored(
         self, plan: PhysicalPlan, container: int, checkpoint: int, data: memoryview
@@ -172,7 +229,11 @@ class StatesInMemory:
 
     def _state_in(self, data: bytearray, checkpoint: int, task: int, container: int) -> bytes:
         where = f"the state of task {task} in the memory of container {container}"
-        state, signature = state_in(bytes(data), where)
+        packed = _unpacked(data, where)
+        state, signature = state_in(packed.file, where)
+        if packed.files:
+            sizes = {name: len(content) for name, content in packed.files.items()}
+            state = FileSnapshot.of(state, sizes, _FilesInMemory(packed.files))
         signer = self._signer(checkpoint)
         if signer is not None and not signer.has_signed(task, state, signature):
             raise StateNotSigned(f"{where} is not signed with the key of its topology")

@@ -12,7 +12,7 @@ from heron_core.wire.messages import CheckpointFailed, CheckpointStored, FromIns
 from heron_instance.states_in_memory import StateLost, StatesInMemory
 from heron_io.checkpoint_store.checkpoint_files import OWN, CheckpointFiles
 from heron_io.checkpoint_store.local_copies import LocalCopies
-from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.checkpoint_store.protocol import CheckpointStoreError, StateDamaged
 from heron_io.checkpoint_store.run_marker import RunMarker
 
 log = logging.getLogger("heron_instance")
@@ -82,11 +82,11 @@ class CheckpointStates:
         self._marker.check(store)
         if task not in store.checkpoint(self._topology, checkpoint).missing((task,)):
             return None
-        if away is not None:
+        if away is not None and not isinstance(away, StateDamaged):
             raise away  # a silent container may have the state
+        why = away or "all containers that held it have been replaced"
         raise StateLost(
-            f"the state of task {task} in checkpoint {checkpoint} was in memory alone, and all "
-            "containers that held it have been replaced"
+            f"the state of task {task} in checkpoint {checkpoint} was in memory alone: {why}"
         )
 
     def write(self, checkpoint: int, state: StateBytes) -> None:

@@ -20,6 +20,7 @@ from heron_core.dead_letters import ERRORS
 from heron_core.instance_report import measures_of
 from heron_core.records import replace
 from heron_core.stats import (
+    BackupStats,
     CheckpointStats,
     ComponentLatencies,
     InstanceStats,
@@ -52,7 +53,7 @@ def everything() -> TopologySnapshot:
     latency = LatencyStats(mean_ms=1.0, p50_ms=0.1, p99_ms=3.0, buckets={40: 3})
     checkpoints = CheckpointStats(
         completed=1, age_secs=1.0, secs=1.0, size_bytes=1, latest=1, failed=2, failure="",
-        restored=0, released=True,
+        restored=0, released=True, backup=BackupStats(durable=1, spilled=2, rolled_back=1),
     )  # fmt: skip
     clock = ClockStats(
         instance="count[0]", task=4, watermark_ms=5000, complete=False, waits_for=None,
