@@ -14,6 +14,26 @@ REPORT_SECS = 0.05
 """Report interval of a slow bolt: the stream manager measures the bolt's speed by reports."""
 
 
+class Sender(Protocol):
+    """Buffers of a task."""
+
+    @property
+    def task(self) -> int:
+        """Its id."""
+
+
+class Reporter(Protocol):
+    """Author of a report."""
+
+    @property
+    def outbox(self) -> Sender:
+        """Sender of acks and emits."""
+
+    @property
+    def retains(self) -> bool:
+        """Whether tuples of processed messages are neither acked nor failed."""
+
+
 class Taker(Protocol):
     """Target of a message."""
 
@@ -86,9 +106,9 @@ class Consumed:
         """Whether they are to be reported now."""
         return self._bytes >= self._bytes_max or now >= self._due
 
-    def report(self, epoch: int, task: int) -> Frames:
+    def report(self, epoch: int, by: Reporter) -> Frames:
         """The report; resets the counts."""
-        report = encode_consumed(epoch, task, self.messages, self._secs)
+        report = encode_consumed(epoch, by.outbox.task, self.messages, self._secs, by.retains)
         self.messages = self._bytes = 0
         self._secs = 0.0
         return report

@@ -348,7 +348,7 @@ class InstanceCore:
     def send(self, messages: list[Frames]) -> None:
         """Send messages, together with a report of processed input."""
         if self._consumed.messages:
-            messages = [self._consumed.report(self.shared.epoch, self.identity.task), *messages]
+            messages = [self._consumed.report(self.shared.epoch, self.driver), *messages]
         self._transmit(messages)
 
     def report_consumed(self) -> None:
@@ -401,8 +401,8 @@ class InstanceCore:
 
     def _made_checkpointing(self) -> Checkpointing | None:
         """None in a topology without checkpoints."""
-        environment, load = self._environment, self._environment.load_state
-        if load is None:
+        environment = self._environment
+        if (load := environment.load_state) is None:
             return None
         self.shared.takes_checkpoints = True
         component = self._packing.instances[self.identity.task].component

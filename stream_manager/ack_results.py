@@ -1,7 +1,7 @@
 """Results of roots for their spouts: done, failed, or expired."""
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from heron_core.wire.frames import FrameKind
 from heron_core.wire.merged import merge
@@ -35,10 +35,11 @@ class AckResults:
         """Failed roots of a spout here."""
         self._notify(FrameKind.FAILED, spout, self._state.trees[spout].fail(roots))
 
-    def fail_all(self) -> None:
-        """Fail all trees: any of them may be incomplete."""
+    def fail_all(self, spouts: Container[int] | None = None) -> None:
+        """Fail all trees, or those of some tasks: any of them may be incomplete."""
         for task, trees in self._state.trees.items():
-            self._notify(FrameKind.FAILED, task, trees.clear())
+            if spouts is None or task in spouts:
+                self._notify(FrameKind.FAILED, task, trees.clear())
 
     def rotate(self) -> None:
         """Expire overdue trees."""

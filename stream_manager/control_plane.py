@@ -200,6 +200,7 @@ class ControlPlane:
             # registration belong to the process: data and control use two connections.
             state.trees[task] = Trees(state.options.expiry_buckets)
         had_predecessor = queue.incarnation is not None
+        has_retained = queue.retains and self._gates is None
         gone = queue.replaced(message.incarnation, message.born_ms)
         self._restored.pop(task, None)
         if self._gates is not None:
@@ -208,6 +209,8 @@ class ControlPlane:
             self._unsent.append(replaced(message, gone))
             self._report(out)
         self._data.lost(gone, out)
+        if has_retained:
+            self._data.retained_lost(task, out)
         self._pressure.seen(task, state.now)
         self._queries.replaced(task, out)
         # Before the plan, which allows emits. The predecessor may have paused the instance for a

@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Callable, Iterable
 
 from heron_core.errors import ProtocolError
+from heron_core.graph_walks import reachable
 from heron_core.wire.batch import (
     beginnings,
     check_batch,
@@ -25,7 +26,7 @@ from heron_core.wire.frames import (
     root_owner,
 )
 from heron_core.wire.merged import split
-from heron_core.wire.messages import BackPressureCause
+from heron_core.wire.messages import BackPressureCause, TreesLost
 from heron_core.wire.packets import (
     busy_secs_of,
     check_barrier,
@@ -35,8 +36,10 @@ from heron_core.wire.packets import (
     decode_control,
     decode_pairs,
     decode_roots,
+    encode_control,
     encode_pairs,
     encode_roots,
+    retains_in,
 )
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.ack_results import AckResults
@@ -131,6 +134,7 @@ class DataPlane:
         for head in heads:
             if head.consumed:
                 self._flow.consumed(event.task, head.consumed, busy_secs_of(head))
+                queue.retains = retains_in(head)
 
     # --- batches ------------------------------------------------------------------------------
 
@@ -209,6 +213,24 @@ class DataPlane:
         connected stream manager fails the trees of its own spouts."""
         batches = sum(header_of(frames).kind in BATCHES for frames in many)
         self._state.counters["lost"] += batches
+
+    def retained_lost(self, task: int, out: Out) -> None:
+        """The process of a task has died with tuples neither acked nor failed. Nothing here knows
+        their roots: all trees fail whose tuples may have come to the task, here and elsewhere."""
+        self._fail_upstream(task)
+        lost = TreesLost(task)
+        for container in self._state.peers:
+            here = self._state.container
+            frames = encode_control(self._state.epoch, here, task, lost)
+            self._flow.to_peer(container, 0, frames, out)
+
+    def _fail_upstream(self, task: int) -> None:
+        packing = self._state.packing
+        instance = packing.instances.get(task)
+        if instance is not None:
+            feeders = self._state.topology_of(packing).feeders
+            above = reachable(instance.component, feeders.__getitem__)
+            self._results.fail_all({each for name in above for each in packing.tasks_of[name]})
 
     def _fail(self, roots: Iterable[int], out: Out) -> None:
         """Fail the roots at the spouts that own them."""
@@ -300,13 +322,19 @@ class DataPlane:
 
     def _check_control(self, head: Header, frames: Frames) -> None:
         message = decode_control(frames)
-        if not isinstance(message, BackPressureCause) or head.source not in self._state.peers:
+        kinds = BackPressureCause | TreesLost
+        if not isinstance(message, kinds) or head.source not in self._state.peers:
             raise ProtocolError(
                 f"not of another stream manager: {message!r:.100} from {head.source}"
             )
 
     def _peer_control(self, head: Header, frames: Frames, out: Out) -> None:
-        self._flow.peer_cause(head.source, decode_control(frames), out)
+        message = decode_control(frames)
+        if isinstance(message, TreesLost):
+            self._state.note("trees lost", task=message.task)
+            self._fail_upstream(message.task)
+        else:
+            self._flow.peer_cause(head.source, message, out)
 
 
 def _check_nothing(head: Header, frames: Frames) -> None:

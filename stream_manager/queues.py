@@ -84,6 +84,9 @@ class InstanceQueue:
         self._paused_secs = 0.0
         """How long back-pressure had held the task in all when it last reported."""
         self.fan_out = FanOut()
+        self.retains = False
+        """Whether the instance has reported tuples as processed, and neither acked nor failed
+        them."""
         self.left = 0
         """Messages that have left the queue: processed, lost with a process, or dropped."""
         self.beyond_bytes = self.beyond_tuples = 0
@@ -276,6 +279,7 @@ class InstanceQueue:
         lost = list(self.handed)
         self.left += len(lost)
         self.handed.clear()
+        self.retains = False
         self.beyond_bytes = self.beyond_tuples = 0
         self._rate.replaced()
         return lost

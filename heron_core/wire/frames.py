@@ -84,6 +84,8 @@ class Flag(IntFlag):
     RUNS = 16
     """Neighbours of one root share an edge. Never with FANOUT, nor with a flag but TRACKED, or
     COLUMNS."""
+    RETAINS = 64
+    """Of CONSUMED: the instance has processed tuples that it has neither acked nor failed."""
     COLUMNS = 32
     """The body is an Arrow record batch. Never with FANOUT, MIXED or BEGINS; TRACKED implies RUNS,
     and MULTI_ROOT counts runs instead of tuples."""

@@ -324,6 +324,13 @@ class BackPressureCause(Struct, frozen=True, array_like=True, tag=True):
     on: bool
 
 
+class TreesLost(Struct, frozen=True, array_like=True, tag=True):
+    """Between stream managers: the process of `task` has died with tuples that were neither acked
+    nor failed. Their roots are unknown, so all trees that may have come to the task fail."""
+
+    task: Whole
+
+
 class RegisterStreamManager(Registration, frozen=True, array_like=True, tag=True, kw_only=True):
     """A stream manager offers itself to the topology master."""
 
@@ -478,6 +485,7 @@ Message = (
     | FromStreamManager
     | ToStreamManager
     | BackPressureCause
+    | TreesLost
     | StateQuestion
     | StoreBackup
     | BackupStored

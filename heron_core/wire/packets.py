@@ -26,6 +26,7 @@ from heron_core.wire import message_codec, messages
 from heron_core.wire.frames import (
     NUMBER_BYTES,
     PAIR_BYTES,
+    Flag,
     FrameKind,
     Frames,
     Header,
@@ -98,10 +99,20 @@ BUSY_SECS_MAX = 3600.0
 """Longest time in a report: its microseconds fit into `items`."""
 
 
-def encode_consumed(epoch: int, task: int, messages: int, busy_secs: float) -> Frames:
-    """An instance's report of processed messages, and of the time spent in user code."""
+def encode_consumed(
+    epoch: int, task: int, messages: int, busy_secs: float, retains: bool = False
+) -> Frames:
+    """An instance's report of processed messages, of the time spent in user code, and whether it
+    has tuples that are neither acked nor failed."""
     busy_us = int(min(busy_secs, BUSY_SECS_MAX) * 1e6)
-    return [with_consumed(header(FrameKind.CONSUMED, epoch, task, 0, busy_us), messages)]
+    flags = int(Flag.RETAINS) if retains else 0
+    head = header(FrameKind.CONSUMED, epoch, task, 0, busy_us, flags=flags)
+    return [with_consumed(head, messages)]
+
+
+def retains_in(head: Header) -> bool:
+    """Of a CONSUMED message: whether the instance has tuples neither acked nor failed."""
+    return bool(head.flags & Flag.RETAINS)
 
 
 def busy_secs_of(head: Header) -> float:

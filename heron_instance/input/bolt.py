@@ -75,7 +75,7 @@ class BoltDriver(JoinedCalls):
         """When what has been emitted since the last flush has waited long enough."""
         self._is_slow_tick_reported = False
         self._finished = False
-        self._busy = False
+        self._busy = self._retained_before = False
         """In the middle of a batch: `executed` will grow, however long user code takes."""
         self._busy_since = 0.0
         self._tuple: type[EngineTuple] = component.tuple_class or tuple_class(
@@ -202,6 +202,8 @@ class BoltDriver(JoinedCalls):
             self._flushes_seen = self.outbox.flushes
             self._send_due = started + self.options.linger_secs
         self.due = min(self._send_due, self._ticks.next_at, self.poll_at)
+        if self.options.tracked:
+            self._retained_before = self.retains
         self._busy, self._busy_since = True, started
 
     def _take_other(self, head: Header, frames: Frames) -> None:
@@ -436,6 +438,12 @@ class BoltDriver(JoinedCalls):
     def holds(self) -> bool:
         """See ComponentDriver: tuples are neither acked nor failed."""
         return self.options.tracked and self.counts()[2] and self._keeps_tuples
+
+    @property
+    def retains(self) -> bool:
+        """See ComponentDriver. Amid a message its tuples are counted partly, so the answer is of
+        its beginning."""
+        return self._retained_before if self._busy else self.options.tracked and self._keeps_tuples
 
     @property
     def _keeps_tuples(self) -> bool:

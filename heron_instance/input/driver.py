@@ -246,6 +246,12 @@ class ComponentDriver:
         raise NotImplementedError
 
     @property
+    def retains(self) -> bool:
+        """Whether tuples of processed messages are neither acked nor failed: of these the stream
+        manager knows nothing when the process dies."""
+        return False
+
+    @property
     def holds(self) -> bool:
         """Whether nothing is left to do here, and tuples wait for their outcome."""
         raise NotImplementedError

@@ -60,7 +60,7 @@ async def slow(flow: Flow) -> None:
 
 
 async def main(name: str, mode: str, count: str) -> None:
-    config = Config({"topology.message.timeout.secs": 2 if mode == "squares" else 60})
+    config = Config({"topology.enable.message.timeouts": False})
     async with materialize(graph(), name, config, window=500) as flow:
         sending = asyncio.create_task(send(flow, int(count)))
         await (slow(flow) if mode == "slow" else read(flow))

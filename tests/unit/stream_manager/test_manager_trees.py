@@ -4,10 +4,12 @@ Many of these were found by tests/sim.
 """
 
 from array import array
+from itertools import chain
 
 import pytest
 
 from heron_core import config as keys
+from heron_core.wire import message_codec
 from heron_core.wire.frames import (
     EVERY_OWNER,
     ROOT_COUNTER_BITS,
@@ -17,6 +19,8 @@ from heron_core.wire.frames import (
     u64_array,
     with_consumed,
 )
+from heron_core.wire.messages import TreesLost
+from heron_core.wire.packets import decode_control, encode_consumed
 from heron_engine.stream_manager import events
 from tests.unit.stream_manager.manager_support import (
     FAR,
@@ -80,6 +84,39 @@ def test_what_was_processed_before_the_death_does_not_fail() -> None:
     made.data(batch(NEAR, roots=[ROOT]))
     made.consumed(NEAR, 1)
     assert results(made.hello(NEAR, incarnation=2)) == []
+
+
+def test_what_a_dead_instance_had_processed_and_not_acked_fails_as_well() -> None:
+    """A bolt with coroutines, or with an open window: nothing here knows which roots it had, and
+    with message timeouts off nothing else would free them."""
+    made = manager()
+    made.data(init(SPOUT, ROOT, 7))
+    made.data(batch(NEAR, roots=[ROOT]))
+    made.data(encode_consumed(1, NEAR, 1, 0.0, retains=True), NEAR)
+    out = made.hello(NEAR, incarnation=2)
+    assert results(out) == [(FrameKind.FAILED, [ROOT])]
+    (lost,) = [frames for _, frames in chain.from_iterable(to_peer(out))]
+    assert decode_control(lost) == TreesLost(NEAR)
+    assert results(made.hello(NEAR, incarnation=3)) == []  # nothing is told of the successor
+
+
+def test_what_an_instance_acks_in_the_end_does_not_fail_when_it_dies() -> None:
+    made = manager()
+    made.data(init(SPOUT, ROOT, 7))
+    made.data(batch(NEAR, roots=[ROOT]))
+    for retains in (True, False):
+        made.data(encode_consumed(1, NEAR, 1, 0.0, retains), NEAR)
+    out = made.hello(NEAR, incarnation=2)
+    assert (results(out), to_peer(out)) == ([], [])
+
+
+def test_trees_fail_that_may_have_come_to_a_dead_process_elsewhere() -> None:
+    made = manager()
+    made.data(init(SPOUT, ROOT, 7))
+    head = header(FrameKind.CONTROL, 1, 2, FAR, 1)
+    for task, failed in ((SPOUT, []), (NEAR, [(FrameKind.FAILED, [ROOT])])):
+        lost = message_codec.encode(TreesLost(task))
+        assert results(made.peer([head, lost])) == failed
 
 
 def test_a_dead_spouts_trees_are_forgotten() -> None:
