@@ -5,7 +5,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self
 
@@ -15,7 +15,7 @@ from heron_cli.configure import packing_plan
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
-from heron_core.state_tree import master_path
+from heron_core.state_tree import execution_path, master_path
 from heron_core.stats import EVERY_COMPONENT, TopologyStats
 from heron_core.topology import (
     ComponentSpec,
@@ -26,6 +26,7 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
+from heron_core.topology_events import EventKind, TopologyEvent
 from heron_engine.scheduler.backends.local import LocalBackend
 from heron_engine.scheduler.daemon import start
 from heron_engine.scheduler.registration import register
@@ -105,18 +106,31 @@ class BenchRun:
         return self._client.stats(EVERY_COMPONENT)
 
     def wait_until_up(self) -> None:
-        """Until every instance has reported; HeronError if that takes too long."""
+        """Until every instance has reported; HeronError if that takes too long, and at once for a
+        component that cannot start."""
 
         def is_up() -> bool:
             try:
                 stats = self.stats()
             except NoAnswer:
+                self._check_scheduler()
                 return False
+            if reason := start_failure(stats.events):
+                raise HeronError(f"{self.name} is not up: {reason}")
             return bool(stats.epoch) and all(
                 component.up == component.instances for component in stats.components.values()
             )
 
         self.wait(is_up, START_SECS, f"{self.name} is not up")
+
+    def _check_scheduler(self) -> None:
+        """HeronError if the topology has ended, with its reason."""
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT  # `__exit__` reaps
+        if os.waitid(os.P_PID, self._scheduler.pid, options) is None:
+            return
+        node = self._store.get(execution_path(self.name)) or {}
+        reason = node.get("reason") or "its logs have the reason"
+        raise HeronError(f"{self.name} ended before it was up: {reason}")
 
     def master_pid(self) -> int:
         """The pid of the topology master; 0 until registered."""
@@ -133,6 +147,13 @@ class BenchRun:
             if time.monotonic() > late_at:
                 raise HeronError(f"{text} after {secs:g} s")
             time.sleep(poll_secs)
+
+
+def start_failure(events: Iterable[TopologyEvent]) -> str:
+    """Which instance could not start, and why; empty if none failed."""
+    failed = (each for each in events if each.kind == EventKind.START_FAILED)
+    first = next(failed, None)
+    return "" if first is None else f"{first.instance} could not start: {first.why}"
 
 
 def progress(text: str) -> None:

@@ -1,6 +1,8 @@
 """`heronpy bench`: the tables that people compare machines by."""
 
 import json
+import subprocess
+import sys
 
 from tests.process.process_support import Place
 
@@ -18,6 +20,31 @@ def test_a_machine_is_measured_and_what_is_killed_comes_back(place: Place) -> No
     for kind in ("instance", "stream manager", "topology master"):
         assert f"\n{kind} " in table
     assert list(place.path.glob("**/topologies/*")) == []  # nobody else's topologies see it
+
+
+BROKEN = """
+from heron_cli.bench_run import BenchRun, chain, component
+
+run = BenchRun(chain("broken", (component("words", "Absent", 1, "word"),), {}))
+with run:
+    run.wait_until_up()
+"""
+
+
+def test_a_component_that_cannot_start_ends_a_benchmark_at_once_with_its_reason(
+    place: Place,
+) -> None:
+    """A broken installation: without its reason the error is of the time-out, a minute later."""
+    run = subprocess.run(
+        [sys.executable, "-c", BROKEN],
+        check=False,
+        env=place.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 1
+    assert "HeronError: broken is not up: words[0] could not start: " in run.stderr
+    assert "has no class 'Absent'" in run.stderr
 
 
 def test_counts_are_swept_with_and_without_acks(place: Place) -> None:
