@@ -441,8 +441,8 @@ class BoltDriver(JoinedCalls):
 
     @property
     def retains(self) -> bool:
-        """See ComponentDriver. Amid a message its tuples are counted partly, so the answer is of
-        its beginning."""
+        """See ComponentDriver. The counts are partial amid a message: there the answer is of the
+        beginning."""
         return self._retained_before if self._busy else self.options.tracked and self._keeps_tuples
 
     @property

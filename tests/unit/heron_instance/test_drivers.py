@@ -286,22 +286,6 @@ def test_a_bolt_holds_nothing_where_nothing_is_tracked() -> None:
     assert (made.core.holds, made.core.retains) == (False, False)
 
 
-def test_a_report_amid_a_message_says_what_was_retained_before_it() -> None:
-    """The tuples of the message under way are still with the stream manager."""
-    made, seen = bolt(), []
-
-    def script(tup: Any) -> None:
-        seen.append(made.core.retains)
-        if tup.values != ["kept"]:
-            made.component.ack(tup)
-
-    made.component.script = script
-    made.core.deliver(batch(["x"], ["kept"], roots=[(ROOT, 7), (ROOT + 1, 7)]))
-    made.core.deliver(batch(["y"], ["z"], roots=[(ROOT + 2, 7), (ROOT + 3, 7)]))
-    made.core.flush()
-    assert [*seen, made.core.retains] == [False, False, True, True, True]
-
-
 def test_a_bolt_that_never_acks_is_told_so_once_a_message_timeout_later() -> None:
     made = bolt(**{"topology.message.timeout.secs": 30})
     for root in range(1, 5):
