@@ -87,8 +87,8 @@ def test_what_was_processed_before_the_death_does_not_fail() -> None:
 
 
 def test_what_a_dead_instance_had_processed_and_not_acked_fails_as_well() -> None:
-    """A bolt with coroutines, or with an open window: nothing here knows which roots it had, and
-    with message timeouts off nothing else would free them."""
+    """A bolt with coroutines or an open window: the roots of its tuples are unknown here, and
+    without message timeouts no event would free the trees."""
     made = manager()
     made.data(init(SPOUT, ROOT, 7))
     made.data(batch(NEAR, roots=[ROOT]))
@@ -97,7 +97,7 @@ def test_what_a_dead_instance_had_processed_and_not_acked_fails_as_well() -> Non
     assert results(out) == [(FrameKind.FAILED, [ROOT])]
     (lost,) = [frames for _, frames in chain.from_iterable(to_peer(out))]
     assert decode_control(lost) == TreesLost(NEAR)
-    assert results(made.hello(NEAR, incarnation=3)) == []  # nothing is told of the successor
+    assert results(made.hello(NEAR, incarnation=3)) == []  # no report of the successor yet
 
 
 def test_what_an_instance_acks_in_the_end_does_not_fail_when_it_dies() -> None:
