@@ -208,11 +208,17 @@ class DataPlane:
             if head.kind in BATCHES:
                 self._lose("lost", head, frames, out)
 
-    def count_lost(self, many: Iterable[Frames]) -> None:
-        """Batches possibly not received by another stream manager before its death: each
-        connected stream manager fails the trees of its own spouts."""
-        batches = sum(header_of(frames).kind in BATCHES for frames in many)
-        self._state.counters["lost"] += batches
+    def link_restarted(self, container: int, kept: Iterable[Frames], out: Out) -> None:
+        """Messages possibly not received by another stream manager before its death. The roots of
+        batches fail. Acks and failures go to the successor: they may be of its own spouts, which
+        emit as soon as the successor has the plan, perhaps before this process has it. An ack of a
+        predecessor's root is unknown there, and counted."""
+        for frames in kept:
+            head = header_of(frames)
+            if head.kind in BATCHES:
+                self._lose("lost", head, frames, out)
+            elif head.kind in (FrameKind.ACK, FrameKind.FAIL) or _tells_of_lost_trees(head, frames):
+                self._flow.to_peer(container, 0, frames, out)
 
     def retained_lost(self, task: int, out: Out) -> None:
         """The process of a task has died with tuples neither acked nor failed. Nothing here knows
@@ -335,6 +341,10 @@ class DataPlane:
             self._fail_upstream(message.task)
         else:
             self._flow.peer_cause(head.source, message, out)
+
+
+def _tells_of_lost_trees(head: Header, frames: Frames) -> bool:
+    return head.kind == FrameKind.CONTROL and isinstance(decode_control(frames), TreesLost)
 
 
 def _check_nothing(head: Header, frames: Frames) -> None:

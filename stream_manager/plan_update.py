@@ -2,6 +2,7 @@
 
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, PhysicalPlan, physical_from_json
+from heron_core.wire.frames import Frames
 from heron_core.wire.messages import Json, Plan
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.ack_results import AckResults
@@ -84,16 +85,23 @@ class PlanUpdate:
 
     def peers_replaced(self, containers: list[int], out: Out) -> None:
         """Peers died with unknown tuples and acks: all trees of local spouts may be incomplete,
-        so the trees fail now and are replayed, before the message timeout. The links restart;
-        unacknowledged messages are lost, unless a restore fences them."""
+        so the trees fail now and are replayed, before the message timeout. The links restart, and
+        unacknowledged messages are not lost without a trace, unless a restore fences them: a
+        successor may have had the plan, and new roots, before this process."""
+        kept = {container: self._restarted(container) for container in containers}
+        if self._gates is None:
+            for container, messages in kept.items():
+                self._data.link_restarted(container, messages, out)
         if containers:
             self._results.fail_all()
         for container in containers:
-            self._state.note("peer replaced", container=container)
-            lost = self._state.peers[container].restart(self._state.epoch)
-            if self._gates is None:
-                self._data.count_lost(frames for _, frames in lost)
             self._flow.peer_replaced(container, out)
+
+    def _restarted(self, container: int) -> list[Frames]:
+        """The unacknowledged messages of a link, which starts again."""
+        self._state.note("peer replaced", container=container)
+        kept = self._state.peers[container].restart(self._state.epoch)
+        return [frames for _, frames in kept]
 
     def _apply_packing(self, packing: PackingPlan, out: Out) -> frozenset[int]:
         """Apply a rescale: instances and peers are added and removed, the rest is unaffected.

@@ -20,7 +20,7 @@ from heron_core.wire.frames import (
     with_consumed,
 )
 from heron_core.wire.messages import TreesLost
-from heron_core.wire.packets import decode_control, encode_consumed
+from heron_core.wire.packets import decode_control, decode_roots, encode_consumed
 from heron_engine.stream_manager import events
 from tests.unit.stream_manager.manager_support import (
     FAR,
@@ -151,6 +151,29 @@ def test_a_lost_stream_manager_fails_all_trees() -> None:
     assert results(made.plan(2, c2="tcp://new")) == [(FrameKind.FAILED, [ROOT])]
     made.data(init(SPOUT, ROOT + 1, 7, epoch=2))
     assert results(made.plan(2, c2="tcp://new")) == []
+
+
+def test_acks_on_their_way_to_a_dead_stream_manager_go_to_its_successor() -> None:
+    """The successor may have had the plan first: then its spouts have emitted to instances here,
+    and no other message than this ack ends those trees (a line failed by the timeout, after 35 s).
+    """
+    made = manager()
+    root = FAR << ROOT_COUNTER_BITS
+    told = ack(FAR, root, 7)
+    assert to_peer(made.data(told, NEAR)) == [[(0, told)]]
+    out = to_peer(made.plan(2, c2="tcp://new"))
+    assert (0, told) in list(chain.from_iterable(out))
+
+
+def test_roots_of_others_in_batches_to_a_dead_stream_manager_fail() -> None:
+    """A bolt here has emitted for a root of a third container, begun after its spouts had failed
+    all roots of before."""
+    made = manager()
+    root = FAR << ROOT_COUNTER_BITS
+    made.data(batch(FAR, roots=[root]))
+    out = list(chain.from_iterable(to_peer(made.plan(2, c2="tcp://new"))))
+    failed = [frames for _, frames in out if header_of(frames).kind == FrameKind.FAIL]
+    assert [decode_roots(header_of(frames), frames).tolist() for frames in failed] == [[root]]
 
 
 def test_only_the_registered_process_reports_what_it_processed() -> None:
