@@ -2,7 +2,7 @@
 
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -14,7 +14,8 @@ from heron_core.config.effects import component_config
 from heron_core.errors import HeronError
 from heron_core.flight_records import DamagedRecording
 from heron_core.incidents import INCIDENT_FORMAT, Incident, IncidentSummary
-from heron_core.plans import PackingPlan, packing_to_json
+from heron_core.naming import first_of
+from heron_core.plans import PackingPlan, instance_name, packing_to_json
 from heron_core.topology import TopologySpec, topology_to_json
 from heron_core.version import VERSION
 from heron_core.wire.pickled import opened
@@ -83,6 +84,29 @@ class RecordingFiles:
             f" {numbers['left_out']} records larger than"
             f" {keys.FLIGHT_RECORDER_MIB}"
         )
+
+
+def without_incident(folder: str, packing: PackingPlan, tasks: Iterable[int]) -> str:
+    """One line about instances whose last process has died with recorded input and will have no
+    successor, which would write the incident; empty if there are none."""
+    left = [
+        instance_name(packing, task)
+        for task in tasks
+        if _has_news(f"{folder}/{packing.instances[task].component}-{task}{RING_ENDING}")
+    ]
+    if not left:
+        return ""
+    return (
+        f"no incident of {first_of(left)}: the successor of a dead process writes it, and a"
+        f" topology that has failed starts none ({keys.RESTART_LIMIT} of 1 or more allows one)"
+    )
+
+
+def _has_news(path: str) -> bool:
+    try:
+        return left_ring(path) is not None
+    except DamagedRecording:
+        return True
 
 
 def incident_of(task: RecordedTask, recorded: Recorded, ahead_secs: float) -> Incident:

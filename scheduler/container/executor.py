@@ -118,8 +118,20 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     outcome = supervisor.run()
     limits.leave()
     log.info("container %d ends: %s", spec.container, outcome.reason)
-    link.report(outcome.reason)
+    link.report(f"{outcome.reason}{_unwritten(spec, outcome.code)}")
     return outcome.code
+
+
+def _unwritten(spec: ContainerSpec, code: int) -> str:
+    """For the reason of a failed topology: recorded input without an incident."""
+    if code != ExitCode.TOPOLOGY_FAILED or spec.container == MASTER_CONTAINER:
+        return ""
+    folder = os.path.join(spec.logs, heron_instance.recording_files.FOLDER)
+    tasks = [each.task for each in spec.packing.container(spec.container).instances]
+    text = heron_instance.recording_files.without_incident(folder, spec.packing, tasks)
+    if text:
+        log.warning("%s", text)
+    return f"; {text}" if text else ""
 
 
 def _compute_lookups(spec: ContainerSpec) -> None:

@@ -50,6 +50,15 @@ def test_a_process_killed_by_a_tuple_is_killed_again_and_not_with_corrected_code
     assert report["complete"]
 
 
+def test_a_topology_that_fails_says_that_the_last_input_of_its_process_is_no_incident(
+    place: Place,
+) -> None:
+    failed = place.heronpy("run", TOPOLOGY, "-o", "topology.restart.limit=0")
+    assert failed.code == 1
+    assert "was killed by signal 9 (SIGKILL); no incident of count[0]: the successor" in failed.err
+    assert incident_of(place).name == "count-2.ring"
+
+
 def test_a_running_topology_writes_incidents_when_it_is_asked(place: Place) -> None:
     """Data flows on, a file is an event, and without a recorder the command says what to set."""
     recording = ("-o", "topology.flight.recorder=on-demand")
