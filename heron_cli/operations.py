@@ -200,6 +200,10 @@ class ClusterContainers:
         """In the back end's words."""
         return self.cluster.waiting(self.store, self.name)
 
+    def unstartable(self, containers: Sequence[int]) -> str:
+        """In the back end's words."""
+        return self.cluster.unstartable(self.name, containers)
+
     def restart(self, container: int, service: Service) -> None:
         """The cluster knows the location."""
         self.cluster.restart(self.name, container)

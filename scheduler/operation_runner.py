@@ -111,6 +111,10 @@ class ChildContainers(Struct, frozen=True):
         """Spark's driver gives an update up by itself, and says why."""
         return ""
 
+    def unstartable(self, containers: Sequence[int]) -> str:
+        """A process that ends at once is started again, and its end is in the topology's errors."""
+        return ""
+
     def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:
         """The scheduler and the drivers follow the plans in the state store."""
 

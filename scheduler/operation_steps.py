@@ -125,6 +125,10 @@ class Containers(Protocol):
     def waiting(self) -> str:
         """Containers not granted by the cluster, in its words; empty if none is known."""
 
+    def unstartable(self, containers: Sequence[int]) -> str:
+        """Why some of the containers cannot start however long a step waits, in the cluster's
+        words; empty while that is not sure."""
+
     def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:
         """Start the `added` containers, or end the `removed` ones; no action for a back end that
         follows the plans in the state store. HeronError on failure."""
@@ -256,7 +260,7 @@ class OperationSteps(Struct, frozen=True):
         number = yield from self._begin_update(target)
         self._add(added)
         try:
-            yield from self._follow_update(target, number)
+            yield from self._follow_update(target, number, added)
         except UpdateAborted:
             self.containers.scale([], added)
             raise
@@ -335,9 +339,11 @@ class OperationSteps(Struct, frozen=True):
             yield OperationProgress(WAITING_FOR_MASTER)
         return None
 
-    def _follow_update(self, target: PackingPlan, number: int | None) -> Steps:
+    def _follow_update(
+        self, target: PackingPlan, number: int | None, added: Sequence[int]
+    ) -> Steps:
         """Until the topology runs by the plan."""
-        heard_at, waiting = self.clock(), ""
+        heard_at, waiting, unstartable = self.clock(), "", ""
         while True:
             stats = self.client.try_stats(ANSWER_SECS)
             last = None if stats is None else stats.update
@@ -347,6 +353,7 @@ class OperationSteps(Struct, frozen=True):
                     break
                 if last.stage == UpdateStage.CONTAINERS:
                     waiting = self.containers.waiting() or waiting
+                    unstartable = unstartable or self._cancelled_as_unstartable(added)
                 yield OperationProgress(_waiting_for(last))
             elif self.clock() - heard_at > SILENT_SECS:
                 raise HeronError(
@@ -355,6 +362,7 @@ class OperationSteps(Struct, frozen=True):
                 )
             else:
                 yield OperationProgress(WAITING_FOR_MASTER)
+        waiting = "" if unstartable else waiting
         reason = last.reason if last.number == number else ""
         # A master that took over may not know the update; the active plan decides.
         late_at = self.clock() + STORED_SECS
@@ -365,6 +373,13 @@ class OperationSteps(Struct, frozen=True):
                 raise UpdateAborted(f"{self.name} is not updated: {reason}")
             yield OperationProgress()
         return {}
+
+    def _cancelled_as_unstartable(self, added: Sequence[int]) -> str:
+        """Cancel the update if added containers cannot start; returns why they cannot."""
+        reason = self.containers.unstartable(added) if added else ""
+        if reason:
+            self.client.try_ask("cancel", {"reason": f"what it adds cannot start: {reason}"})
+        return reason
 
     def running_containers(self) -> list[int]:
         """All but the topology master's."""
@@ -409,6 +424,8 @@ class OperationSteps(Struct, frozen=True):
         """Wait until another process than `before` serves the container, and all is there."""
         late_at = self.clock() + self.containers.back_secs
         while not self._is_back(container, before):
+            if reason := self.containers.unstartable([container]):
+                raise CannotStart(self.name, container, reason)
             if self.clock() > late_at:
                 raise HeronError(
                     f"container {container} of {self.name} is not back after "
@@ -455,6 +472,14 @@ def drain(
 def containers_of(*plans: PackingPlan) -> set[int]:
     """The numbers of the containers of all these plans, without the topology master's."""
     return {each.id for plan in plans for each in plan.containers}
+
+
+class CannotStart(HeronError):
+    """A container cannot start, for a reason of its cluster that waiting does not cure."""
+
+    def __init__(self, name: str, container: int, reason: str) -> None:
+        super().__init__(f"container {container} of {name} cannot start ({reason})")
+        self.reason = reason
 
 
 class UpdateAborted(HeronError):

@@ -23,6 +23,7 @@ from heron_engine.scheduler.container.engines import (
 )
 from heron_engine.scheduler.operation_steps import (
     ANSWER_SECS,
+    CannotStart,
     OperationProgress,
     OperationSteps,
     Service,
@@ -137,7 +138,9 @@ class Upgrade(Struct, frozen=True):
         return {}
 
     def _reason(self, container: int, error: HeronError) -> str:
-        """Reason of a failed recovery; the instances' own reasons are preferred."""
+        """Reason of a failed recovery; the instances' own reasons are preferred to a time-out."""
+        if isinstance(error, CannotStart):
+            return f"it cannot start ({error.reason})"
         stats = self._stats()
         if stats and stats.errors:
             return next(iter(stats.errors.values()))

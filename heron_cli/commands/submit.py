@@ -44,7 +44,7 @@ from heron_core.topology import TopologySpec
 from heron_engine.scheduler.backends.local import LocalBackend
 from heron_engine.scheduler.backends.protocol import SelfRunning, Supervised
 from heron_io.disk_space import shortage
-from heron_io.polling import wait_until
+from heron_io.polling import POLL_SECS, wait_until
 from heron_io.state_store.protocol import StateStore
 
 if TYPE_CHECKING:
@@ -62,6 +62,10 @@ sparse_options = stacked(
     ignored("--timeout", metavar="MS"),
     ignored("--user", metavar="USER"),
 )
+
+CLUSTER_POLL_SECS = 0.5
+"""Each look reads the state store some times, which is the API server on Kubernetes; a start on a
+cluster takes seconds."""
 
 
 @click.command("submit", cls=SparseCommand)
@@ -325,7 +329,8 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
                 ready = ready and stats.checkpoints.released
             return ready or _has_ended(submission, store, scheduler)
 
-        if wait_until(is_ready, ready_secs):
+        poll_secs = CLUSTER_POLL_SECS if scheduler is None else POLL_SECS
+        if wait_until(is_ready, ready_secs, poll_secs):
             return
     where = "its job's page" if scheduler is None else f"`heronpy tail {name}`"
     why = shortage(submission.home.path) or reasons.last or f"look at {where}"

@@ -93,10 +93,11 @@ class ApiClient:
         parameters: Mapping[str, str] | None = None,
         content: str = JSON_TYPE,
         accept: str = JSON_TYPE,
+        timeout_secs: float = REQUEST_SECS,
     ) -> dict[str, Any]:
-        """The answer; ApiError for a refusal, ApiUnanswered without an answer."""
+        """The answer; ApiError for a refusal, ApiUnanswered without an answer in `timeout_secs`."""
         target = _target(path, parameters or {})
-        with self._answer(method, target, body, content, accept) as response:
+        with self._answer(method, target, body, content, accept, timeout_secs) as response:
             try:
                 return _decoded(response.read())
             except (OSError, http.client.HTTPException) as error:

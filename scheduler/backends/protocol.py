@@ -101,6 +101,11 @@ class SelfRunning(Backend, Protocol):
     def waiting(self, store: StateStore, name: str) -> str:
         """Containers not granted by the cluster, in its words; empty if none is known."""
 
+    def unstartable(self, name: str, containers: Sequence[int]) -> str:
+        """Why some of the containers cannot start however long an operation waits, such as a
+        missing image, in the cluster's words; empty while that is not sure. Asked several times a
+        second."""
+
     def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
         """Start the `added` containers, or end the `removed` containers, of a running topology.
 

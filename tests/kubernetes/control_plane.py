@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import subprocess
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,28 @@ from typing import Any
 from heron_core.errors import HeronError
 from heron_io.kubernetes.access import access_of
 from heron_io.kubernetes.client import ApiClient, ApiError
-from tests.kubernetes.needs import FOLDER
+from tests.kubernetes.kwok_stages import STAGES
+from tests.kubernetes.needs import FOLDER, KWOK
 from tests.leftovers import leftovers
 from tests.process.process_support import until
 
-TOKEN = "admin-of-the-tests"
+TOKEN, COUNTED_TOKEN = "admin-of-the-tests", "operator-of-the-tests"
+COUNTED_USER = "operator"
+"""Has an administrator's rights; the audit log has the requests of this user alone."""
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "rules": [{"level": "Metadata", "users": [COUNTED_USER]}, {"level": "None"}],
+}
 START_SECS = 120.0
 """An API server takes three seconds on an idle machine."""
 STOP_SECS = 20.0
 SUBNETS_OF_WORKER = 50
 """More than a test has nodes."""
+NODE_GRACE_SECS = 10
+QUICK = ("--kube-api-qps=1000", "--kube-api-burst=2000")
+"""Controllers and scheduler have 20 and 50 requests a second otherwise: minutes for 1,000 pods."""
 CONTROLLERS = (
     "deployment-controller", "replicaset-controller", "garbage-collector-controller",
     "serviceaccount-controller", "namespace-controller", "resourcequota-controller",
@@ -38,8 +51,10 @@ def free_port() -> int:
 class ControlPlane:
     """The servers, below a folder of their own, and clients of them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, node_grace_secs: int = NODE_GRACE_SECS) -> None:
+        """`node_grace_secs`: how long a silent node is not lost yet."""
         self.folder = folder
+        self._node_grace_secs = node_grace_secs
         self.port, self._etcd_port, self._peer_port = free_port(), free_port(), free_port()
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         leftovers().add(word=str(folder))
@@ -48,6 +63,19 @@ class ControlPlane:
     def kubeconfig(self) -> str:
         """A file with the administrator's token."""
         return str(self.folder / "kubeconfig.json")
+
+    @property
+    def counted_kubeconfig(self) -> str:
+        """A file with the token of the user whose requests are counted."""
+        return str(self.folder / "counted.json")
+
+    def counted(self) -> Counter[tuple[str, str]]:
+        """(verb, resource) -> the finished requests of that user."""
+        with open(self.folder / "audit.log", encoding="utf-8") as log:
+            events = map(json.loads, log)
+            return Counter(
+                (event["verb"], event.get("objectRef", {}).get("resource", "")) for event in events
+            )
 
     @property
     def authority(self) -> Path:
@@ -71,7 +99,11 @@ class ControlPlane:
         self.folder.mkdir(parents=True, exist_ok=True)
         key = self.folder / "account.key"
         subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
-        (self.folder / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n')
+        (self.folder / "tokens.csv").write_text(
+            f'{TOKEN},admin,admin,"system:masters"\n'
+            f'{COUNTED_TOKEN},{COUNTED_USER},{COUNTED_USER},"system:masters"\n'
+        )
+        (self.folder / "audit.json").write_text(json.dumps(AUDIT_POLICY))
         self.start_etcd()
         self.start_api_server()
 
@@ -82,7 +114,8 @@ class ControlPlane:
             ("kube-controller-manager", self._controller_words(key)),
             ("kube-scheduler", []),
         ):
-            common = [f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--secure-port=0"]
+            common = [f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--secure-port=0",
+                      *QUICK]  # fmt: skip
             self._spawn(name, str(FOLDER / name), *common, *words)
         client = self.client()
         path = "/api/v1/namespaces/default/serviceaccounts/default"
@@ -114,11 +147,14 @@ class ControlPlane:
             "--advertise-address=127.0.0.1", f"--cert-dir={self.folder / 'certificates'}",
             f"--token-auth-file={self.folder / 'tokens.csv'}", "--authorization-mode=RBAC",
             "--service-account-issuer=https://kubernetes.default.svc",
+            f"--audit-policy-file={self.folder / 'audit.json'}",
+            f"--audit-log-path={self.folder / 'audit.log'}",
             f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
             "--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
         )  # fmt: skip
         until(self.authority.exists, "it has a certificate", START_SECS)
-        self._write_kubeconfig()
+        self._write_kubeconfig(self.kubeconfig, TOKEN)
+        self._write_kubeconfig(self.counted_kubeconfig, COUNTED_TOKEN)
         client = self.client()
         until(lambda: answers(client, "/readyz/ping"), "the API server is ready", START_SECS)
         until(lambda: answers(client, "/api/v1/namespaces/kube-system"), "it has data", START_SECS)
@@ -149,15 +185,23 @@ class ControlPlane:
         """Output of a server."""
         return (self.folder / f"{name}.log").read_text("utf-8", "replace")
 
-    @staticmethod
-    def _controller_words(key: Path) -> list[str]:
+    def _controller_words(self, key: Path) -> list[str]:
         return [
             f"--controllers={','.join(CONTROLLERS)}",
             f"--service-account-private-key-file={key}",
             "--node-monitor-period=1s",
-            "--node-monitor-grace-period=10s",
+            f"--node-monitor-grace-period={self._node_grace_secs}s",
             "--concurrent-gc-syncs=2",
         ]
+
+    def start_kwok(self, label: str) -> None:
+        """Nodes with this label, and their pods, look alive from now on."""
+        stages = self.folder / "stages.yaml"
+        stages.write_text("\n---\n".join(map(json.dumps, STAGES)))
+        self._spawn(
+            "kwok", str(KWOK), f"--kubeconfig={self.kubeconfig}", f"--config={stages}",
+            f"--manage-nodes-with-label-selector={label}",
+        )  # fmt: skip
 
     def _spawn(self, name: str, *words: str) -> None:
         with open(self.folder / f"{name}.log", "ab") as log:
@@ -170,7 +214,7 @@ class ControlPlane:
                 env={**os.environ, "GOMEMLIMIT": "600MiB"},
             )
 
-    def _write_kubeconfig(self) -> None:
+    def _write_kubeconfig(self, file: str, token: str) -> None:
         authority = base64.b64encode(self.authority.read_bytes()).decode()
         cluster = {
             "server": f"https://127.0.0.1:{self.port}",
@@ -182,9 +226,9 @@ class ControlPlane:
             "current-context": "tests",
             "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": "admin"}}],
             "clusters": [{"name": "tests", "cluster": cluster}],
-            "users": [{"name": "admin", "user": {"token": TOKEN}}],
+            "users": [{"name": "admin", "user": {"token": token}}],
         }
-        Path(self.kubeconfig).write_text(json.dumps(document))
+        Path(file).write_text(json.dumps(document))
 
 
 def answers(client: ApiClient, path: str) -> bool:

@@ -48,6 +48,8 @@ class Kubelet:
         self._labels = dict(labels or {})
         self._client: ApiClient = plane.client()
         self.pods: dict[str, PodProcess] = {}
+        self.lost_images: set[str] = set()
+        """Which new pods cannot have; what runs goes on."""
         self._count = 0
         self._ended = threading.Event()
         self._start_at: dict[str, float] = {}
@@ -173,7 +175,7 @@ class Kubelet:
         """Start the container, or name the missing objects, for another try later."""
         self._start_at[uid] = time.monotonic() + BACKOFF_SECS
         image = pod["spec"]["containers"][0]["image"]
-        if (message := absent_image(image)) is not None:
+        if (message := absent_image(image, self.lost_images)) is not None:
             is_first = process.held is None
             process.held = (NO_IMAGE if is_first else PULL_BACKOFF, message)
             return

@@ -19,6 +19,7 @@ from tests.kubernetes.pods import PodProcess
 from tests.process.process_support import Place, until
 
 CLUSTER = "k8s"
+IMAGE = "heronpy:tests"
 PODS_SECS = 90.0
 """For what a control plane, two nodes and a topology do on a machine of two cores."""
 
@@ -55,7 +56,7 @@ class KubernetesPlace(Place):
         folder.mkdir(exist_ok=True)
         (folder / f"{name}-pod.yaml").write_text(json.dumps(template))
         section = {
-            "image": "heronpy:tests",
+            "image": IMAGE,
             "pod_template": f"{name}-pod.yaml",
             "node_selector": {"place": self.namespace},
             "cpu_limits": False,

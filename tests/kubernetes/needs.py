@@ -1,8 +1,8 @@
 """Requirements of the tests with Kubernetes: servers, compiled once, and Debian's etcd.
 
 `python -m tests.kubernetes.needs` names the missing parts in one line, and then ends with
-EXIT_NOT_HERE; with `--build` the command first compiles the servers and helm (half an hour on two
-cores, once), into a folder outside of the repository.
+EXIT_NOT_HERE; with `--build` the command first compiles the servers, helm and kwok (half an hour on
+two cores, once), into a folder outside of the repository.
 """
 
 import os
@@ -22,6 +22,9 @@ CACHE = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "heronpy-tests"
 FOLDER = CACHE / f"kubernetes-{VERSION}"
 HELM_VERSION = "v3.22.0"
 HELM = CACHE / f"helm-{HELM_VERSION}" / "helm"
+KWOK_VERSION = "v0.8.0"
+KWOK = CACHE / f"kwok-{KWOK_VERSION}" / "kwok"
+"""Nodes and pods that only look alive: https://kwok.sigs.k8s.io."""
 PROGRAMS = {
     "etcd": "etcd-server",
     "unshare": "util-linux",
@@ -50,12 +53,15 @@ def helm() -> str | None:
     return str(HELM) if HELM.exists() else shutil.which("helm")
 
 
-def build_helm() -> None:
-    """Compile helm, in some minutes."""
-    module = f"helm.sh/helm/v3/cmd/helm@{HELM_VERSION}"
-    own = {"PATH": _path(), "CGO_ENABLED": "0", "GOBIN": str(HELM.parent)}
-    words = ["nice", "-n", "15", "go", "install", module]
-    subprocess.run(words, env={**os.environ, **own}, check=True)
+def build_programs() -> None:
+    """Compile helm and kwok by the versions of their modules, in some minutes."""
+    for module, program in (
+        (f"helm.sh/helm/v3/cmd/helm@{HELM_VERSION}", HELM),
+        (f"sigs.k8s.io/kwok/cmd/kwok@{KWOK_VERSION}", KWOK),
+    ):
+        own = {"PATH": _path(), "CGO_ENABLED": "0", "GOBIN": str(program.parent)}
+        words = ["nice", "-n", "15", "go", "install", "-ldflags", "-s -w", module]
+        subprocess.run(words, env={**os.environ, **own}, check=True)
 
 
 def _path() -> str:
@@ -95,7 +101,7 @@ def build() -> None:
 if __name__ == "__main__":
     if "--build" in sys.argv[1:]:
         build()
-        build_helm()
+        build_programs()
     if (why := missing()) is not None:
         print(why)
         sys.exit(EXIT_NOT_HERE)

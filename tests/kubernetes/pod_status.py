@@ -1,6 +1,6 @@
 """What the suite's kubelet says about a pod: in the reasons and shapes of a real kubelet (1.36)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,9 +12,10 @@ NO_IMAGE, PULL_BACKOFF = "ErrImagePull", "ImagePullBackOff"
 CONFIG_ERROR = "CreateContainerConfigError"
 
 
-def absent_image(image: str) -> str | None:
-    """The message of containerd about an image that its registry does not have; None if it has."""
-    if not image.startswith(ABSENT_REGISTRY):
+def absent_image(image: str, lost: Collection[str] = ()) -> str | None:
+    """The message of containerd about an image that its registry does not have, or has `lost`; None
+    if it has."""
+    if not image.startswith(ABSENT_REGISTRY) and image not in lost:
         return None
     return (
         f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": '

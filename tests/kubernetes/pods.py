@@ -33,8 +33,19 @@ mount -t proc proc {fs}/root/proc
 mount --rbind /dev {fs}/root/dev
 hostname {name}
 {mounts}
-exec chroot {fs}/root sh -c 'cd "$0" && exec "$@"' {folder} {command}
+exec chroot {fs}/root {python} -I -S -c {launcher} {folder} {command}
 """
+_LAUNCHER = """\
+import os, sys
+folder, *command = sys.argv[1:]
+os.chdir(folder)
+try:
+    os.execvp(command[0], command)
+except OSError as error:
+    print(f"exec {command[0]}: {error.strerror.lower()}", file=sys.stderr)
+    sys.exit(127 if isinstance(error, FileNotFoundError) else 255)
+"""
+"""Starts a command as runc does: a shell would take a program of another machine for a script."""
 
 
 class PodProcess:
@@ -86,7 +97,7 @@ class PodProcess:
         )
         script = _ROOT.format(
             fs=root, name=self.name, mounts=mounts, folder=self._spec.get("workingDir", "/"),
-            command=shlex.join(words),
+            command=shlex.join(words), python=sys.executable, launcher=shlex.quote(_LAUNCHER),
         )  # fmt: skip
         self._process = subprocess.Popen(
             ["unshare", "--mount", "--pid", "--uts", "--fork", "--kill-child", "sh", "-c", script],

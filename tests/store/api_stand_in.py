@@ -5,6 +5,7 @@ the tests with a real server. A request can be made to fail.
 """
 
 import json
+import re
 import secrets
 import threading
 import time
@@ -18,6 +19,12 @@ Fault = Callable[[str, str], tuple[int, str] | None]
 """Method and path -> status and message of a refusal; status 0: the connection is broken."""
 
 POLL_SECS = 0.02
+COLLECTIONS = frozenset(
+    {"deployments", "replicasets", "pods", "rolebindings", "roles", "serviceaccounts"}
+)
+"""Whose objects are removed by one request."""
+_TERM = re.compile(r"([^=, ]+)(?:(=)([^,]*)| in \(([^)]*)\))?")
+"""`KEY`, `KEY=VALUE` or `KEY in (VALUE,VALUE)` in a label selector."""
 HISTORY_MAX = 2000
 
 
@@ -94,6 +101,10 @@ class StandIn:
             if path in self.objects:
                 answer: dict[str, Any] = getattr(self, f"_{method.lower()}")(path, body or {})
                 return answer
+            if method == "DELETE" and path.rpartition("/")[2] in COLLECTIONS:
+                for found in [each for each in self._listed(path) if _selected(each, query)]:
+                    self._delete(f"{path}/{found['metadata']['name']}", body or {})
+                return {"status": "Success"}
             if method == "GET" and not path.rpartition("/")[2].startswith("heron"):
                 items = [found for found in self._listed(path) if _selected(found, query)]
                 return {"metadata": {"resourceVersion": str(self.version)}, "items": items}
@@ -263,9 +274,9 @@ class _Handler(BaseHTTPRequestHandler):
 def _selected(found: dict[str, Any], query: dict[str, str]) -> bool:
     metadata = found["metadata"]
     labels = metadata.get("labels") or {}
-    for term in filter(None, query.get("labelSelector", "").split(",")):
-        key, equals, value = term.partition("=")
-        if key not in labels or (equals and labels[key] != value):
+    for key, equals, value, among in _TERM.findall(query.get("labelSelector", "")):
+        wanted = among.split(",") if among else [value]
+        if key not in labels or ((equals or among) and labels[key] not in wanted):
             return False
     fields = {
         "metadata.name": metadata["name"],

@@ -190,6 +190,10 @@ class AuroraBackend:
         """The client waits itself, and fails when Aurora has no room."""
         return ""
 
+    def unstartable(self, name: str, containers: Sequence[int]) -> str:
+        """Aurora starts the files of the submission, which have started before."""
+        return ""
+
     def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
         """`aurora job add` and `aurora job kill`. Aurora numbers new instances itself, one above
         the highest active number, as the packing plan does; any other numbers are an error, and

@@ -1,6 +1,7 @@
 """The back end of a cluster with `scheduler: kubernetes`."""
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ import yaml
 
 from heron_core import config as keys
 from heron_core.errors import HeronError, UsageError
+from heron_core.naming import first_of
 from heron_core.placement import Labels, container_labels, topology_labels
 from heron_core.plans import MASTER_CONTAINER, PackingPlan, Resource, packing_from_json
 from heron_core.state_tree import master_path, packing_path, topology_path
@@ -16,8 +18,10 @@ from heron_core.topology import topology_from_json
 from heron_core.typed_json import to_json
 from heron_core.version import PROTOCOL, VERSION, engine_text
 from heron_engine.scheduler.backends.kubernetes import pod_states, render
+from heron_engine.scheduler.backends.kubernetes.followed import FollowedObjects
 from heron_engine.scheduler.backends.kubernetes.objects import ClusterObjects
-from heron_engine.scheduler.backends.kubernetes.pod_start import POLL_SECS, PodStart, because
+from heron_engine.scheduler.backends.kubernetes.pod_start import PodStart
+from heron_engine.scheduler.backends.kubernetes.pod_succession import PodReports, PodSuccession
 from heron_engine.scheduler.backends.protocol import describe_containers
 from heron_engine.scheduler.clusters.config import ClusterConfig
 from heron_engine.scheduler.container.engines import InstalledEngine
@@ -28,7 +32,6 @@ from heron_engine.scheduler.packaging.relocation import FOLDER
 from heron_engine.scheduler.packaging.stored_code import packed_code, put_code
 from heron_io.kubernetes.access import access_of, namespace_of
 from heron_io.kubernetes.client import ApiClient
-from heron_io.polling import wait_until
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 
@@ -53,6 +56,7 @@ class KubernetesBackend:
         options = cluster.options
         self.ready_secs: float = options.get("ready_secs", READY_SECS)
         self._size: dict[str, float] = {}
+        self._reports = PodReports()
 
     def _options(self) -> render.KubernetesOptions:
         options = self._cluster.options
@@ -180,8 +184,22 @@ class KubernetesBackend:
                 )
                 start.wait(submission.ready_secs(self.ready_secs))
             except BaseException:
-                self._end(objects, name)
+                self._take_back(objects, name)
                 raise
+
+    def _take_back(self, objects: ClusterObjects, name: str) -> None:
+        """Remove what a failed `deploy` has created; a line says what is left where that fails or
+        is interrupted."""
+        try:
+            self._end(objects, name)
+        except BaseException as error:
+            reason = str(error) or "interrupted"
+            print(
+                f"objects of {name} are left in {self.namespace} ({reason}): `heronpy kill {name} "
+                f"--cluster {self._cluster.name}` removes them",
+                file=sys.stderr,
+            )
+            raise
 
     def _manifests(
         self, submission: "Submission", code: tuple[tuple[str, str], ...]
@@ -199,10 +217,6 @@ class KubernetesBackend:
             **container_labels(submission.topology, submission.packing),
         }
         return render.manifests(self._options(), spec, submission.packing, node_labels)
-
-    @staticmethod
-    def _problems(objects: ClusterObjects, name: str) -> str:
-        return pod_states.problems(objects.listed("Pod", name))
 
     def known(self, name: str) -> str:
         """The Deployments."""
@@ -224,18 +238,14 @@ class KubernetesBackend:
     def _wait_until_gone(
         self, objects: ClusterObjects, name: str, containers: Sequence[int] | None
     ) -> None:
-        def left() -> list[str]:
-            return [
-                pod["metadata"]["name"]
-                for pod in objects.listed("Pod", name)
-                if containers is None or pod_states.numbers_of([pod]) & set(containers)
-            ]
-
-        if not wait_until(lambda: not left(), END_SECS, POLL_SECS):
-            raise HeronError(
-                f"pods of {name} do not end within {END_SECS:g} s ({', '.join(left())}): a node "
-                "may be lost; `kubectl delete pod --force` says that they are gone"
-            )
+        pods = FollowedObjects(objects, "Pod", name, containers)
+        for _ in pods.changes(END_SECS):
+            if not pods.present:
+                return
+        raise HeronError(
+            f"pods of {name} do not end within {END_SECS:g} s ({first_of(sorted(pods.present))}): "
+            "a node may be lost; `kubectl delete pod --force` says that they are gone"
+        )
 
     def restart(self, name: str, container: int | None) -> None:
         """Remove pods, and wait for their successors. The master's node goes first, so that the
@@ -244,27 +254,14 @@ class KubernetesBackend:
             with open_store(self._cluster.store_url) as store:
                 store.delete(master_path(name))
         with self.objects() as objects:
-            old = {pod["metadata"]["uid"]: pod for pod in objects.listed("Pod", name, container)}
-            wanted = pod_states.numbers_of(objects.listed("Deployment", name, container))
+            containers = None if container is None else (container,)
+            old = objects.listed("Pod", name, containers)
+            wanted = pod_states.numbers_of(objects.listed("Deployment", name, containers))
             if not wanted:
                 raise HeronError(f"Kubernetes runs no container {container} of {name}")
-            for pod in old.values():
+            for pod in old:
                 objects.remove("Pod", pod["metadata"]["name"])
-
-            def is_back() -> bool:
-                pods = objects.listed("Pod", name, container)
-                running = [
-                    pod
-                    for pod in pods
-                    if pod_states.is_running(pod) and pod["metadata"]["uid"] not in old
-                ]
-                return pod_states.numbers_of(running) >= wanted
-
-            if not wait_until(is_back, RESTART_SECS, POLL_SECS):
-                raise HeronError(
-                    f"{name}: not all containers are back after {RESTART_SECS:g} s"
-                    f"{because(self._problems(objects, name))}"
-                )
+            PodSuccession(objects, name, containers, old).wait(wanted, RESTART_SECS)
 
     @property
     def engine(self) -> InstalledEngine:
@@ -275,13 +272,14 @@ class KubernetesBackend:
         """Change the Deployment, whose pod Kubernetes replaces then. The master's node goes, as in
         a restart."""
         with self.objects() as objects:
-            deployments = objects.listed("Deployment", name, container)
+            deployments = objects.listed("Deployment", name, (container,))
             if not deployments:
                 raise HeronError(f"Kubernetes runs no container {container} of {name}")
             before = render.engine_of(deployments[0])
             if before != engine:
                 change = render.with_engine(deployments[0], engine, PROTOCOL)
                 objects.patch("Deployment", deployments[0]["metadata"]["name"], change)
+                self._reports.forget()
         if container == MASTER_CONTAINER and before != engine:
             with open_store(self._cluster.store_url) as store:
                 store.delete(master_path(name))
@@ -297,7 +295,12 @@ class KubernetesBackend:
     def waiting(self, store: StateStore, name: str) -> str:
         """Pods that do not run, with Kubernetes' reasons."""
         with self.objects() as objects:
-            return self._problems(objects, name)
+            return self._reports.waiting(objects, name)
+
+    def unstartable(self, name: str, containers: Sequence[int]) -> str:
+        """Kubernetes' reason, once a container has failed to start for FAILING_SECS."""
+        with self.objects() as objects:
+            return self._reports.unstartable(objects, name, containers)
 
     def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
         """Create Deployments like the running ones, or remove some."""

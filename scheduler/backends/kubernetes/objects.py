@@ -1,7 +1,7 @@
 """The objects of topologies in one namespace: created, listed and removed."""
 
 import http
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Generator
 from typing import Any, TypeVar
 
 from heron_core.errors import HeronError
@@ -22,6 +22,14 @@ WORKLOADS = ("Deployment", "ReplicaSet", "Pod")
 """In the order in which they are removed. Kubernetes' controllers remove the latter two as well, as
 soon as they have noticed."""
 ACCOUNTS = ("RoleBinding", "Role", "ServiceAccount")
+DELETE_OPTIONS = {
+    "apiVersion": "v1",
+    "kind": "DeleteOptions",
+    "propagationPolicy": "Background",
+}
+REMOVAL_SECS = 60.0
+"""An API server removes a collection object by object: 1,000 take some seconds, at load a minute. A
+repeated request goes on with the rest."""
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 NO_LOG = (http.HTTPStatus.BAD_REQUEST, http.HTTPStatus.NOT_FOUND)
 """Answers for a container without a start, or without a previous process."""
@@ -33,6 +41,14 @@ LAST_LINES = 20
 """Some of the last lines of a log may be empty."""
 
 Result = TypeVar("Result")
+
+
+class KubernetesRefusal(HeronError):
+    """The API server has refused a request, for a reason that a retry does not cure."""
+
+    def __init__(self, text: str, code: int) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class ClusterObjects:
@@ -48,12 +64,36 @@ class ClusterObjects:
         return f"Kubernetes {answer.get('gitVersion', '')} at {self._client.address}"
 
     def listed(
-        self, kind: str, topology: str, container: int | None = None
+        self, kind: str, topology: str, containers: Collection[int] | None = None
     ) -> list[dict[str, Any]]:
-        """A topology's objects of a kind, of one container or of all."""
-        path, wanted = self._collection(kind), selector(topology, container)
+        """A topology's objects of a kind, of some containers or of all."""
+        return self.listed_at(kind, topology, containers)[0]
+
+    def listed_at(
+        self, kind: str, topology: str, containers: Collection[int] | None = None
+    ) -> tuple[list[dict[str, Any]], str]:
+        """The same, and the version of the list, after which `watched` continues."""
+        path, wanted = self._collection(kind), selector(topology, containers)
         answer = self._asked(kind, lambda: self._client.get(path, labelSelector=wanted))
-        return list(answer.get("items") or ())
+        return list(answer.get("items") or ()), str(answer["metadata"]["resourceVersion"])
+
+    def watched(
+        self, kind: str, topology: str, containers: Collection[int] | None, version: str, secs: int
+    ) -> Generator[dict[str, Any], None, None]:
+        """The changes after a version, for so many seconds. ApiUnanswered if the connection breaks
+        or the version is too old: the objects have to be listed again. HeronError if refused."""
+        wanted = selector(topology, containers)
+        try:
+            yield from self._client.watch(
+                self._collection(kind),
+                labelSelector=wanted,
+                resourceVersion=version,
+                timeoutSeconds=str(secs),
+            )
+        except ApiError as error:
+            if error.code == http.HTTPStatus.GONE:
+                raise ApiUnanswered(str(error)) from None
+            raise self._refused(kind, error) from None
 
     def last_line(self, pod: str) -> str:
         """The last line of a container's log, of the previous process after a restart; empty for
@@ -111,30 +151,49 @@ class ClusterObjects:
 
     def remove(self, kind: str, name: str) -> None:
         """Remove an object; a missing object is ignored."""
-        options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         path = f"{self._collection(kind)}/{name}"
 
         def remove() -> None:
             try:
-                self._client.request("DELETE", path, options)
+                self._client.request("DELETE", path, DELETE_OPTIONS)
             except ApiError as error:
                 if error.code != http.HTTPStatus.NOT_FOUND:
                     raise
 
         self._asked(f"{kind} {name}", remove)
 
-    def remove_containers(self, topology: str, containers: Iterable[int] | None = None) -> None:
+    def remove_containers(self, topology: str, containers: Collection[int] | None = None) -> None:
         """Some containers, or all; the pods are ending then."""
-        for number in [None] if containers is None else containers:
-            for kind in WORKLOADS:
-                for each in self.listed(kind, topology, number):
-                    self.remove(kind, each["metadata"]["name"])
+        for kind in WORKLOADS:
+            self.remove_selected(kind, topology, containers)
+
+    def remove_selected(
+        self, kind: str, topology: str, containers: Collection[int] | None = None
+    ) -> None:
+        """All objects of a kind in one request, or one by one without the right to
+        `deletecollection`, which some Roles leave out."""
+        path, wanted = self._collection(kind), selector(topology, containers)
+        try:
+            self._asked(
+                kind,
+                lambda: self._client.request(
+                    "DELETE",
+                    path,
+                    DELETE_OPTIONS,
+                    parameters={"labelSelector": wanted},
+                    timeout_secs=REMOVAL_SECS,
+                ),
+            )
+        except KubernetesRefusal as refusal:
+            if refusal.code != http.HTTPStatus.FORBIDDEN:
+                raise
+            for found in self.listed(kind, topology, containers):
+                self.remove(kind, found["metadata"]["name"])
 
     def remove_account(self, topology: str) -> None:
         """Rights of the pods, needed until their end."""
         for kind in ACCOUNTS:
-            for each in self.listed(kind, topology):
-                self.remove(kind, each["metadata"]["name"])
+            self.remove_selected(kind, topology)
 
     def close(self) -> None:
         """Break the connections."""
@@ -159,8 +218,12 @@ class ClusterObjects:
             if wait_until(has_answer, ANSWER_SECS):
                 return answers[0]
         except ApiError as error:
-            raise HeronError(f"Kubernetes refuses {what} in {self.namespace}: {error}") from None
+            raise self._refused(what, error) from None
         raise HeronError(f"{failures[-1]} after {ANSWER_SECS:g} s")
+
+    def _refused(self, what: str, error: ApiError) -> "KubernetesRefusal":
+        text = f"Kubernetes refuses {what} in {self.namespace}: {error}"
+        return KubernetesRefusal(text, error.code)
 
 
 def _happened_at(event: dict[str, Any]) -> str:

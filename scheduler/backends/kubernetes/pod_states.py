@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from heron_core.naming import first_of
 from heron_engine.scheduler.backends.kubernetes.render import CONTAINER_LABEL, CONTAINER_NAME
 
 UNSTARTABLE = frozenset(
@@ -80,14 +81,14 @@ def problems(pods: Sequence[Mapping[str, Any]]) -> str:
 
 
 def named_by_container(reasons: Iterable[tuple[Mapping[str, Any], str]]) -> str:
-    """`containers 1, 2: REASON; container 3: REASON` of pods with their reasons; pods with an empty
-    reason are left out."""
+    """`containers 1, 2: REASON; container 3: REASON` of pods with their reasons, of many containers
+    the first and how many more; pods with an empty reason are left out."""
     numbers: dict[str, set[int]] = {}
     for pod, reason in reasons:
         if reason:
             numbers.setdefault(reason, set()).update(numbers_of([pod]))
     return "; ".join(
-        f"container{'s' * (len(of) > 1)} {', '.join(map(str, sorted(of)))}: {reason}"
+        f"container{'s' * (len(of) > 1)} {first_of(map(str, sorted(of)))}: {reason}"
         for reason, of in numbers.items()
     )
 

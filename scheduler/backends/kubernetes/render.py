@@ -13,7 +13,7 @@ All containers have the size of the largest, as on Aurora: added containers get 
 import copy
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -123,12 +123,12 @@ def labels(topology: str) -> dict[str, str]:
     return {NAME_LABEL: APPLICATION, TOPOLOGY_LABEL: base_name(topology)}
 
 
-def selector(topology: str, container: int | None = None) -> str:
-    """Label selector of lists."""
-    wanted = labels(topology)
-    if container is not None:
-        wanted[CONTAINER_LABEL] = str(container)
-    return ",".join(f"{key}={value}" for key, value in wanted.items())
+def selector(topology: str, containers: Iterable[int] | None = None) -> str:
+    """Label selector of lists and watches: of some containers, or of all objects."""
+    wanted = [f"{key}={value}" for key, value in labels(topology).items()]
+    if containers is not None:
+        wanted.append(f"{CONTAINER_LABEL} in ({','.join(map(str, sorted(containers)))})")
+    return ",".join(wanted)
 
 
 def largest(packing: PackingPlan) -> Resource:

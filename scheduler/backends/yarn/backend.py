@@ -424,6 +424,10 @@ class YarnBackend:
         """By what the application master has published."""
         return str((requests.node_of(store, name) or {}).get(WAITING, ""))
 
+    def unstartable(self, name: str, containers: Sequence[int]) -> str:
+        """YARN starts the files of the submission, which have started before."""
+        return ""
+
     def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
         """Nothing to do: the application master follows the packing plan in the state store."""
 

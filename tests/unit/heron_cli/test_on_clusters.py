@@ -158,6 +158,9 @@ class FakeCluster:
     def waiting(self, store: FileStore, name: str) -> str:
         return ""
 
+    def unstartable(self, name: str, containers: list[int]) -> str:
+        return ""
+
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileStore:

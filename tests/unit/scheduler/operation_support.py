@@ -170,12 +170,16 @@ class FakeContainers:
     engines: dict[int, Choice] = field(default_factory=dict)
     broken: str = ""
     """Version of an engine with a failing start."""
+    unstarted: dict[int, str] = field(default_factory=dict)
+    """container -> why it cannot start with another engine than its first."""
     starts: str = ""
     """Version of every started container, regardless of the choice."""
 
     def choose(self, container: int, choice: Choice) -> Choice:
         before = self.engines.get(container, Choice())
         self.engines[container] = choice
+        if choice.engine is None:
+            self.unstarted.pop(container, None)
         return before
 
     def stop(self, container: int) -> None:
@@ -192,6 +196,9 @@ class FakeContainers:
 
     def waiting(self) -> str:
         return self.waits
+
+    def unstartable(self, containers: Sequence[int]) -> str:
+        return next((self.unstarted[each] for each in containers if each in self.unstarted), "")
 
     def restart(self, container: int, service: Service) -> None:
         self.restarted.append(container)

@@ -318,3 +318,54 @@ def test_the_nodes_of_a_submission_are_found_again(
     assert fields["container_size"]["ram_bytes"] == 512 * MIB
     assert "kubectl logs -n streams -l heronpy.io/topology=heron-words" in backend.logs(submission)
     assert "name: heron-words-2" in backend.preview(submission)
+
+
+def test_without_the_right_to_remove_collections_objects_are_removed_one_by_one(
+    cluster: Cluster, backend: KubernetesBackend, submission: Submission
+) -> None:
+    backend.deploy(submission)
+
+    def fault(method: str, path: str) -> tuple[int, str] | None:
+        is_collection = path in (DEPLOYMENTS, PODS) or path.endswith(("/roles", "/replicasets"))
+        return (403, "cannot deletecollection") if method == "DELETE" and is_collection else None
+
+    cluster.fault = fault
+    backend.end("words")
+    assert [each for each in cluster.objects if "configmaps" not in each] == []
+
+
+def test_a_removal_that_fails_says_what_is_left(
+    cluster: Cluster,
+    backend: KubernetesBackend,
+    submission: Submission,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`submit` failed, and so does what takes it back: another right is missing."""
+    cluster.refusal = "exceeded quota: small"
+    cluster.fault = lambda method, path: (403, "no removal") if method == "DELETE" else None
+    with pytest.raises(HeronError, match="no removal"):
+        backend.deploy(submission)
+    told = capsys.readouterr().err
+    assert told.startswith("objects of words are left in streams (Kubernetes refuses Deployment")
+    assert told.endswith("`heronpy kill words --cluster k8s` removes them\n")
+
+
+def test_a_successor_that_cannot_start_is_told_at_once(
+    cluster: Cluster,
+    backend: KubernetesBackend,
+    submission: Submission,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The image has left the registry since."""
+    backend.deploy(submission)
+    monkeypatch.setattr(pod_start, "FAILING_SECS", 0.0)
+    cluster.fault = lambda _, path: (404, "no log") if path.endswith("/log") else None
+    waiting = {"reason": "ErrImagePull", "message": "heronpy:0.2.0: not found"}
+    cluster.status = {"containerStatuses": [{"name": "heron", "state": {"waiting": waiting}}]}
+    assert backend.unstartable("words", [0, 1, 2]) == ""
+    with pytest.raises(HeronError, match="words cannot start again: container 2: ErrImagePull"):
+        backend.restart("words", 2)
+    assert backend.unstartable("words", [1]) == ""
+    assert (
+        backend.unstartable("words", [2]) == "container 2: ErrImagePull: heronpy:0.2.0: not found"
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from heron_core.operations import OperationKind, OperationState
-from heron_core.plans import packing_to_json
+from heron_core.plans import ContainerPlan, PackingPlan, Resource, packing_to_json
 from heron_core.state_tree import (
     execution_path,
     packing_path,
@@ -102,4 +102,25 @@ def test_an_update_without_its_containers_says_what_the_cluster_says(world: Worl
     assert request().reason == (
         "t is not updated: container 4 did not come up within 30 s "
         "(YARN has not granted container 4 (640 MB, 1 vcores) yet)"
+    )
+
+
+def test_an_update_whose_containers_cannot_start_is_cancelled_with_the_reason(world: World) -> None:
+    """Waiting does not help them; a container of the old plan that fails is another matter."""
+    wanted = PackingPlan(NAME, (ContainerPlan(4, (), Resource(1, 1, 1)),))
+    request = world.ask(OperationKind.UPDATE, packing=packing_to_json(wanted))
+    world.containers.unstarted = {1: "container 1: CrashLoopBackOff, exit code 1"}
+    world.poll()
+    world.master.update |= {"step": "containers"}
+    world.poll()
+    assert "cancel" not in world.master.commands
+    world.containers.waits = "container 4: ErrImagePull: heronpy:2: not found"
+    world.containers.unstarted[4] = world.containers.waits
+    world.poll(2)
+    assert world.master.commands.count("cancel") == 1
+    world.master.end_update(OLD, world.master.update["reason"])
+    world.poll()
+    assert request().reason == (
+        "t is not updated: what it adds cannot start: "
+        "container 4: ErrImagePull: heronpy:2: not found"
     )

@@ -100,6 +100,26 @@ def test_a_container_that_does_not_come_back_ends_the_upgrade(world: World) -> N
     assert world.master.registered[1]["version"] == "1"
 
 
+def test_an_image_that_cannot_start_ends_the_upgrade_at_once(world: World) -> None:
+    """With the reason of the cluster, not after the time that a slow start may take."""
+    world.containers.broken = ENGINE.version
+    world.containers.unstarted = {1: "container 1: ErrImagePull: heronpy:2: not found"}
+    world.master.errors = {4: "an older error of another container"}
+    upgrade = world.ask(OperationKind.UPGRADE, engine=to_json(ENGINE))
+    while world.containers.restarted != [1, 1]:
+        world.poll()
+        take_checkpoint(world)
+        assert world.now < world.containers.back_secs
+    polled(world, 5)
+    assert upgrade().state is OperationState.FAILED
+    assert upgrade().reason.startswith(
+        "container 1 of t does not work with heronpy 2 (/opt/2/bin/python): it cannot start "
+        "(container 1: ErrImagePull: heronpy:2: not found). It was rolled back to its previous"
+    )
+    assert world.containers.engines == {1: Choice()}
+    assert world.master.registered[1]["version"] == "1"
+
+
 def test_an_engine_that_cannot_be_started_is_noticed(world: World) -> None:
     """The container comes back by another version than was asked for."""
     upgrade = world.ask(OperationKind.UPGRADE, engine=to_json(replace(ENGINE, version="3")))
