@@ -33,6 +33,9 @@ STOP_SECS = 20.0
 SUBNETS_OF_WORKER = 50
 """More than a test has nodes."""
 NODE_GRACE_SECS = 10
+WITHOUT_STREAMED_LISTS = {"KUBE_FEATURE_WatchListClient": "false"}
+"""etcd 3.4 has none. kwok would ask for one again and again, up to half a minute later each time, and
+see no pod meanwhile."""
 QUICK = ("--kube-api-qps=1000", "--kube-api-burst=2000")
 """Controllers and scheduler have 20 and 50 requests a second otherwise: minutes for 1,000 pods."""
 CONTROLLERS = (
@@ -211,7 +214,7 @@ class ControlPlane:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env={**os.environ, "GOMEMLIMIT": "600MiB"},
+                env={**os.environ, "GOMEMLIMIT": "600MiB", **WITHOUT_STREAMED_LISTS},
             )
 
     def _write_kubeconfig(self, file: str, token: str) -> None:
