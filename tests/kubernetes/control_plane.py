@@ -34,8 +34,8 @@ SUBNETS_OF_WORKER = 50
 """More than a test has nodes."""
 NODE_GRACE_SECS = 10
 WITHOUT_STREAMED_LISTS = {"KUBE_FEATURE_WatchListClient": "false"}
-"""etcd 3.4 has none. kwok would ask for one again and again, up to half a minute later each time, and
-see no pod meanwhile."""
+"""etcd 3.4 has none. kwok would ask for one again and again, up to half a minute later each time,
+and see no pod meanwhile."""
 QUICK = ("--kube-api-qps=1000", "--kube-api-burst=2000")
 """Controllers and scheduler have 20 and 50 requests a second otherwise: minutes for 1,000 pods."""
 CONTROLLERS = (
