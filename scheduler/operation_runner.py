@@ -112,7 +112,7 @@ class ChildContainers(Struct, frozen=True):
         return ""
 
     def unstartable(self, containers: Sequence[int]) -> str:
-        """A process that ends at once is started again, and its end is in the topology's errors."""
+        """Processes that end are started again; the topology's errors have the reason."""
         return ""
 
     def scale(self, added: Sequence[int], removed: Sequence[int]) -> None:

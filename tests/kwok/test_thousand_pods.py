@@ -1,7 +1,7 @@
 """The life of a topology of 1,000 pods, and the requests of its operator to the API server.
 
-kwok says of 999 pods that they run; the topology master's is a process, on a node of the suite. So
-pods, Deployments and nodes are those of 1,000 pods, and instances never register.
+kwok reports 999 pods as running; the topology master's pod is a process, on a node of the suite.
+Pods, Deployments and nodes are those of 1,000 pods, and instances never register.
 """
 
 import json
@@ -28,9 +28,9 @@ NODES, NODE_LABEL = 4, "kwok"
 NODE_GRACE_SECS = 300
 """While 1,000 pods are created on two cores, kwok renews the leases of its nodes late."""
 SECS = 300.0
-"""One step of the life; a free machine takes a tenth."""
+"""Limit of one step of the life; a free machine takes a tenth."""
 WATCHES_PER_SEC = 1.0
-"""A watch lasts two seconds; half of that is for a machine on which time is short."""
+"""A watch lasts two seconds; twice the number for a busy machine."""
 TOPOLOGY = """
 from heronpy_compat import Bolt, Grouping, Spout, Topology
 
@@ -75,7 +75,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def place(plane: ControlPlane, tmp_path: Path) -> Iterator[KubernetesPlace]:
-    """A namespace whose commands are those of the user whose requests are counted."""
+    """A namespace, with commands by the counted user."""
     place = KubernetesPlace(tmp_path, plane)
     place.environment["KUBECONFIG"] = plane.counted_kubeconfig
     try:
@@ -109,7 +109,7 @@ def counted(place: KubernetesPlace, act: Callable[[], object]) -> tuple[Requests
 
 
 def submitted(place: KubernetesPlace) -> None:
-    """Until all pods run; `submit` then waits for instances, and is told not to."""
+    """Submit until all pods run, and interrupt the wait for instances."""
     place.cluster(ready_secs=int(SECS))
     file = place.path / "wide.py"
     file.write_text(TOPOLOGY)
@@ -124,8 +124,7 @@ def submitted(place: KubernetesPlace) -> None:
 
 
 def asks_the_master(place: KubernetesPlace) -> bool:
-    """Whether `submit` waits for instances: it reads the topology master's lease for that, and only
-    then."""
+    """Whether `submit` waits for instances: only this step reads the topology master's lease."""
     return place.plane.counted()["get", "leases"] > 0
 
 
@@ -133,8 +132,8 @@ def asks_the_master(place: KubernetesPlace) -> bool:
 def test_the_requests_of_a_life_of_a_thousand_pods_are_bounded(
     place: KubernetesPlace, backend: KubernetesBackend
 ) -> None:
-    """Lists of pods are few however long an operation waits; nothing asks once for each pod, but
-    the creation."""
+    """The number of lists does not grow with the time of an operation; only the creation has a
+    request for each pod."""
     made, secs = counted(place, lambda: submitted(place))
     assert made["create", "deployments"] == CONTAINERS + 1
     assert made["list", "pods"] <= 3
@@ -169,7 +168,7 @@ def is_listed(place: KubernetesPlace) -> None:
 
 
 def has_a_page(place: KubernetesPlace) -> None:
-    """The service starts; its page and its packing plan have the topology."""
+    """Page and packing plan of the topology, from a new service."""
     service = place.start("ui", "--port", 0, "--cluster", CLUSTER)
     found = service.until(lambda: re.search(r"serving at (\S+)", service.out), "it serves", SECS)
     address, name = found[1].rstrip("/"), place.name

@@ -188,8 +188,8 @@ class KubernetesBackend:
                 raise
 
     def _take_back(self, objects: ClusterObjects, name: str) -> None:
-        """Remove what a failed `deploy` has created; a line says what is left where that fails or
-        is interrupted."""
+        """Remove the objects of a failed `deploy`; a line names remaining objects after a failed
+        or interrupted removal."""
         try:
             self._end(objects, name)
         except BaseException as error:
@@ -248,8 +248,8 @@ class KubernetesBackend:
         )
 
     def restart(self, name: str, container: int | None) -> None:
-        """Remove pods, and wait for their successors. The master's node goes first, so that the
-        next master need not wait for the session of the old one to end."""
+        """Remove pods, and wait for their successors. The master's node is removed first: the next
+        master then starts before the session of the old one ends."""
         if container in (None, MASTER_CONTAINER):
             with open_store(self._cluster.store_url) as store:
                 store.delete(master_path(name))
