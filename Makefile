@@ -25,7 +25,7 @@ ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run site sbom test test-site test-again test-beam test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-kwok test-prometheus test-drill test-python test-wheel test-extras lint lint-code check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
+.PHONY: help run site sbom test test-site test-again test-beam test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-kwok test-prometheus test-drill test-python test-wheel test-extras test-image lint lint-code check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -69,11 +69,11 @@ test-hosts-all: $(TESTED) ## The same with each kind of fault in both modes, thr
 
 test-kubernetes: $(TESTED) ## Topologies on Kubernetes: real API server, controllers and scheduler (as root; four minutes)
 	@$(BIN)/python -m tests.kubernetes.needs
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal tests/kubernetes
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --ignore tests/kubernetes/kwok tests/kubernetes
 
 test-kwok: $(TESTED) ## A topology of 1,000 pods on kwok's nodes: its operator's requests are counted (as root; two minutes)
-	@$(BIN)/python -m tests.kwok.needs
-	$(BIN)/python -m pytest tests/kwok
+	@$(BIN)/python -m tests.kubernetes.kwok.needs
+	$(BIN)/python -m pytest tests/kubernetes/kwok
 
 test-prometheus: $(TESTED) ## Alerts of a real Prometheus, by the rules of `heronpy ui --alert-rules` (half a minute)
 	@$(BIN)/python -m tests.prometheus.needs
@@ -87,7 +87,11 @@ test-wheel: $(TESTED) ## The wheel with the compiled hot path, repaired, in a cl
 	$(BIN)/python -m pytest tests/extras/test_native_wheel.py
 
 test-extras: $(TESTED) ## The wheel with each extra in a clean environment (minutes of pip)
-	$(BIN)/python -m pytest tests/extras --ignore tests/extras/beam
+	$(BIN)/python -m pytest tests/extras --ignore tests/extras/beam --ignore tests/extras/test_image.py
+
+test-image: $(TESTED) ## The Containerfile's image on a base of Debian's packages, which runs a topology (as root; two minutes, with the base five)
+	@$(BIN)/python -m tests.extras.image
+	$(BIN)/python -m pytest tests/extras/test_image.py
 
 # A test of Beam's own tests needs no plugin of ours, so tests/conftest.py is left out.
 test-beam: $(BEAM)/.installed ## Beam's suite of runners, and pipelines on processes, in an environment with Beam (four minutes)

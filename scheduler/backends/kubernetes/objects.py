@@ -27,9 +27,10 @@ DELETE_OPTIONS = {
     "kind": "DeleteOptions",
     "propagationPolicy": "Background",
 }
-REMOVAL_SECS = 60.0
-"""An API server removes a collection object by object: 1,000 take some seconds, at load a minute. A
-repeated request goes on with the rest."""
+REMOVAL_SECS, REMOVALS_SECS = 60.0, 240.0
+"""One request and its repetitions: an API server removes a collection object by object, 1,000 in
+some seconds, or at load in more than the minute that a request may take. A repetition removes the
+rest."""
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 NO_LOG = (http.HTTPStatus.BAD_REQUEST, http.HTTPStatus.NOT_FOUND)
 """Answers for a container without a start, or without a previous process."""
@@ -183,12 +184,13 @@ class ClusterObjects:
                     parameters={"labelSelector": wanted},
                     timeout_secs=REMOVAL_SECS,
                 ),
+                REMOVALS_SECS,
             )
         except KubernetesRefusal as refusal:
             if refusal.code != http.HTTPStatus.FORBIDDEN:
                 raise
-            for found in self.listed(kind, topology, containers):
-                self.remove(kind, found["metadata"]["name"])
+            for removed in self.listed(kind, topology, containers):
+                self.remove(kind, removed["metadata"]["name"])
 
     def remove_account(self, topology: str) -> None:
         """Rights of the pods, needed until their end."""
@@ -202,8 +204,8 @@ class ClusterObjects:
     def _collection(self, kind: str) -> str:
         return COLLECTIONS[kind].format(self.namespace)
 
-    def _asked(self, what: str, ask: Callable[[], Result]) -> Result:
-        """The answer, retried while the server does not answer."""
+    def _asked(self, what: str, ask: Callable[[], Result], secs: float = ANSWER_SECS) -> Result:
+        """The answer, retried for `secs` while the server does not answer."""
         answers: list[Result] = []
         failures: list[ApiUnanswered] = []
 
@@ -215,11 +217,11 @@ class ClusterObjects:
             return bool(answers)
 
         try:
-            if wait_until(has_answer, ANSWER_SECS):
+            if wait_until(has_answer, secs):
                 return answers[0]
         except ApiError as error:
             raise self._refused(what, error) from None
-        raise HeronError(f"{failures[-1]} after {ANSWER_SECS:g} s")
+        raise HeronError(f"{failures[-1]} after {secs:g} s")
 
     def _refused(self, what: str, error: ApiError) -> "KubernetesRefusal":
         text = f"Kubernetes refuses {what} in {self.namespace}: {error}"
