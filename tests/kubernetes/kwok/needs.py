@@ -1,4 +1,4 @@
-"""`python -m tests.kubernetes.kwok.needs`: what the tests with 1,000 pods need, as tests.kubernetes.needs."""
+"""`python -m tests.kubernetes.kwok.needs`: what the tests with 1,000 pods need of a machine."""
 
 import sys
 

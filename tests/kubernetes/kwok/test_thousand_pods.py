@@ -19,8 +19,8 @@ from heron_engine.scheduler.clusters.backends import backend_of
 from heron_engine.scheduler.clusters.config import cluster_of
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.kubernetes_support import CLUSTER, KubernetesPlace
-from tests.kubernetes.kwok_stages import NODE_ROOM
 from tests.kubernetes.kwok.needs import missing
+from tests.kubernetes.kwok_stages import NODE_ROOM
 from tests.process.process_support import until
 
 CONTAINERS = 999
