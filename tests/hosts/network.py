@@ -51,11 +51,13 @@ class Host:
     number: int
     owner: int
     """The pid of its maker."""
+    network: str = ""
+    """Name of a network beside another one of the same maker."""
 
     @property
     def namespace(self) -> str:
         """The machine's name of the namespace."""
-        return f"{PREFIX}{self.owner}-{self.name}"
+        return f"{PREFIX}{self.owner}-{self.network}{self.name}"
 
     @property
     def address(self) -> str:
@@ -196,9 +198,11 @@ def _pids_in(namespace: str) -> list[int]:
 class Network:
     """Hosts by name, and a bridge between them."""
 
-    def __init__(self, *names: str) -> None:
-        self.hosts = {name: Host(name, at, os.getpid()) for at, name in enumerate(names, 1)}
-        self.switch = Host(SWITCH, 0, os.getpid())
+    def __init__(self, *names: str, network: str = "") -> None:
+        """`network`: a name, for the second network of a process."""
+        numbered = enumerate(names, 1)
+        self.hosts = {name: Host(name, at, os.getpid(), network) for at, name in numbered}
+        self.switch = Host(SWITCH, 0, os.getpid(), network)
 
     def __enter__(self) -> "Network":
         remove_leftovers()

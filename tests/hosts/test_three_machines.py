@@ -139,7 +139,7 @@ def three() -> Iterator[ThreeMachines]:
         tempfile.TemporaryDirectory(
             prefix=f"{PREFIX}hosts-{os.getpid()}-", suffix="-data", ignore_cleanup_errors=True
         ) as folder,
-        Network(*NAMES) as network,
+        Network(*NAMES, network="three") as network,
     ):
         yield ThreeMachines(network, Path(folder))
 
