@@ -1,7 +1,7 @@
 """The image of the Containerfile, on a base of Debian's packages: buildah, without a registry.
 
-`python -m tests.extras.image` names what the machine lacks in one line, and then ends with
-EXIT_NOT_HERE. The base is made once, and kept in a folder outside of the repository.
+`python -m tests.extras.image` names the missing requirement in one line, and ends with code 69.
+The base is made once, in a folder outside of the repository.
 """
 
 import os
@@ -20,12 +20,12 @@ CACHE = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "heronpy-tests"
 BASE = CACHE / f"debian-{SUITE}-python.tar"
 BASE_SECS, BUILD_SECS = 900.0, 600.0
 ISOLATION = ("--isolation", "chroot")
-"""Runs the build's commands without control groups, which a container may lack."""
+"""Commands of the build then need no control groups: containers may lack these."""
 REPOSITORY = Path(__file__).parent.parent.parent
 
 
 def missing() -> str | None:
-    """What is missing, in one line; None if all is there."""
+    """The missing requirement, in one line; None on a complete machine."""
     if os.geteuid() != 0:
         return "only root makes the files of a base of Debian's packages"
     absent = [name for name in PROGRAMS if shutil.which(name) is None]
