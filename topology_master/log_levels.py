@@ -4,6 +4,7 @@ A level is set by `heronpy log_level` or REST, lasts some seconds, and is remove
 the level `default`. Times are seconds since 1970, so a master that takes over keeps them.
 """
 
+import difflib
 import re
 import reprlib
 from typing import Any
@@ -18,6 +19,8 @@ from heron_core.topology import TopologySpec
 from heron_core.typed_json import from_json, to_json
 from heron_core.wire.messages import Json, LogLevels
 
+RESEMBLANCE_MIN = 0.75
+"""Of a misspelt name, by difflib: one or two letters of a short word."""
 LOGGER = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 
 
@@ -60,7 +63,17 @@ class LogLevelTable:
             )
         until = self._wall_clock_secs + now + secs
         self._levels[target, logger] = KeptLevel(target, logger, level, until)
-        return f"log level of {subject}: {log_levels.level_name(level)} for {secs} s"
+        changed = f"log level of {subject}: {log_levels.level_name(level)} for {secs} s"
+        return f"{changed}{self._spelling_hint(logger)}"
+
+    def _spelling_hint(self, logger: str) -> str:
+        """Any word may name a logger, so a misspelt component is accepted, without effect: the
+        component that a logger's name resembles, in words."""
+        known = (*log_levels_targets(), *self._topology.by_name)
+        close = difflib.get_close_matches(logger, known, 1, RESEMBLANCE_MIN)
+        if logger in (log_levels.ROOT, *known) or not close:
+            return ""
+        return f" ({logger!r} is not a component: did you mean {close[0]!r}?)"
 
     def _aim(self, word: object) -> tuple[str, str]:
         """The target and the logger of a word."""

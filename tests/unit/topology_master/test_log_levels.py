@@ -23,6 +23,10 @@ def test_a_level_returns_by_itself_and_by_default() -> None:
     assert change(table, target="split") == "log level of split: debug for 60 s"
     logger = change(table, target="kafka.conn", level="off", secs=90)
     assert logger == "log level of the logger kafka.conn: off for 90 s"
+    assert "'stream-manger' is not a component: did you mean 'stream-manager'?" in change(
+        table, target="stream-manger"
+    )
+    change(table, target="stream-manger", level="default")
     assert change(table, level="error") == "log level of all processes: error for 60 s"
     assert table.message(10.0).levels == (
         SetLevel("split", "", 10, 50.0),
