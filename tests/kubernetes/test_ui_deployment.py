@@ -8,6 +8,7 @@ from typing import Any
 
 from heron_core.errors import HeronError
 from tests.kubernetes.kubernetes_support import CLUSTER, PODS_SECS, KubernetesPlace, kubectl
+from tests.kubernetes.pod_status import ABSENT_REGISTRY
 from tests.process.process_support import EXAMPLES, until
 
 MANIFEST = EXAMPLES / "kubernetes" / "ui.yaml"
@@ -18,7 +19,8 @@ PORT = 8889
 def address(place: KubernetesPlace) -> str | None:
     """Of the service's pod, once it runs."""
     for pod in place.pods():
-        if pod["metadata"]["labels"].get("app") == "heronpy-ui":
+        is_running = pod["status"].get("phase") == "Running"
+        if is_running and pod["metadata"]["labels"].get("app") == "heronpy-ui":
             return str(pod["status"].get("podIP") or "") or None
     return None
 
@@ -38,7 +40,8 @@ def answer(place: KubernetesPlace, path: str) -> Any:
 
 
 def test_the_service_is_a_deployment(place: KubernetesPlace) -> None:
-    """It shows a topology of its namespace, and takes no request without its token."""
+    """The pages have a topology of the namespace, for requests with the token; a new image that
+    cannot be pulled leaves the old pod in place."""
     certificate, key = place.path / "ui.crt", place.path / "ui.key"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=heronpy-ui",
@@ -60,4 +63,9 @@ def test_the_service_is_a_deployment(place: KubernetesPlace) -> None:
     ).succeeded()  # fmt: skip
     until(lambda: address(place), "its pod runs", PODS_SECS)
     until(lambda: place.name in json.dumps(answer(place, "/topologies")), "it shows it", PODS_SECS)
+    before = address(place)
+    kubectl(place, "set", "image", "deployment/heronpy-ui", f"ui={ABSENT_REGISTRY}heronpy:next")
+    until(lambda: "not found" in json.dumps(place.pods()), "the new pod has no image", PODS_SECS)
+    assert address(place) == before
+    assert place.name in json.dumps(answer(place, "/topologies"))
     place.heronpy("kill", place.name, "--cluster", CLUSTER, secs=PODS_SECS).succeeded()
