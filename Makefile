@@ -94,8 +94,8 @@ test-image: $(TESTED) ## The Containerfile's image on a base of Debian's package
 	$(BIN)/python -m pytest tests/extras/test_image.py
 
 # A test of Beam's own tests needs no plugin of ours, so tests/conftest.py is left out.
-test-beam: $(BEAM)/.installed ## Beam's suite of runners, and pipelines on processes, in an environment with Beam (four minutes)
-	$(BEAM)/bin/python -m pytest -q --noconftest -p no:cacheprovider -c tests/extras/beam/pytest.ini tests/extras/beam
+test-beam: $(BEAM)/.installed ## Beam's suite of runners, and pipelines on processes, in an environment with Beam (two minutes)
+	$(BEAM)/bin/python -m pytest -q --noconftest -p no:cacheprovider --numprocesses $(PROCESSES) --dist worksteal -c tests/extras/beam/pytest.ini tests/extras/beam
 
 $(BEAM)/.installed: requirements.txt requirements-beam.txt pyproject.toml
 	$(PYTHON) -m venv $(BEAM)

@@ -105,6 +105,15 @@ class BenchRun:
         """The topology's statistics with all instances; HeronError without an answer."""
         return self._client.stats(EVERY_COMPONENT)
 
+    @property
+    def tasks(self) -> dict[str, list[int]]:
+        """Component -> task ids of its instances."""
+        found: dict[str, list[int]] = {}
+        for container in self.packing.containers:
+            for instance in container.instances:
+                found.setdefault(instance.component, []).append(instance.task)
+        return found
+
     def wait_until_up(self) -> None:
         """Until every instance has reported; HeronError if that takes too long, and at once for a
         component that cannot start."""

@@ -1,5 +1,4 @@
-"""docs/MATRIX.md and the table of back ends in docs/DEPLOY.md: what works here, and which test
-shows it."""
+"""docs/MATRIX.md, and the table of back ends in docs/DEPLOY.md: each "yes" has a link to a test."""
 
 import re
 from collections import Counter
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[1] / "docs" / "MATRIX.md"
-IDS = {"G": 32, "H": 13, "N": 8, "P": 8, "S": 5, "T": 5}
+IDS = {"G": 32, "H": 13, "N": 8, "F": 6, "A": 6, "B": 5, "P": 8, "S": 5, "T": 5}
 """Letter of the system -> how many capabilities it is known for."""
 ROW = re.compile(
     r"^\| ([A-Z]\d+) \| (.*?) \| (yes|partly|not yet) \| (.*?) ?\| (.*?) ?\|$", re.MULTILINE
@@ -34,12 +33,43 @@ def test_each_capability_says_where_its_test_is(row: tuple[str, str, str, str]) 
     the_tests_exist(links)
 
 
+LATE_PARTS = re.compile(r"^cluster-long .*?\n\"", re.MULTILINE | re.DOTALL)
+"""The last parts of .ci/run, which a slow machine leaves out."""
+FOLDERS = {"python": "", "beam": "tests/extras/beam/", "cluster-long": "", "hosts": "tests/hosts/"}
+"""Part of CI -> the folder of its tests, if the part has its own."""
+
+
+def test_each_capability_has_a_test_in_a_part_of_ci_that_is_reached() -> None:
+    """Tests of hosts wait for root and time, and those of extras install packages."""
+    root = PAGE.parents[1]
+    (late,) = LATE_PARTS.findall((root / ".ci" / "run").read_text("utf-8"))
+    parts = {"hosts", *(line.split()[0] for line in late.splitlines() if line[0] != '"')}
+    (files,) = re.findall(
+        r"^CLUSTER_LONG := .*?\n(.*?)\)$", (root / "Makefile").read_text("utf-8"), re.MULTILINE
+    )
+    left_out = [f"tests/cluster/{each}" for each in files.split()]
+    left_out += [FOLDERS[part] for part in parts if FOLDERS[part]]
+    assert len(left_out) >= 4
+
+    def is_reached(file: str) -> bool:
+        in_beam = file.startswith(FOLDERS["beam"])
+        is_extra = file.startswith("tests/extras/") and not in_beam
+        return not is_extra and not file.startswith(tuple(left_out))
+
+    late_ids = [
+        name
+        for name, here, evidence, _ in ROWS
+        if here == "yes" and not any(is_reached(file) for _, file in LINK.findall(evidence))
+    ]
+    assert not late_ids, late_ids
+
+
 BACK_ENDS = ["", "this machine", "Spark", "YARN", "Kubernetes", "Aurora's stand-in"]
 WITHOUT_TEST = {"not applicable", "not tried", "refused by name"}
 
 
 def test_each_step_of_each_back_end_says_where_its_test_is() -> None:
-    """A cell without a test says so in one of a few words."""
+    """A cell without a test has one of a few words."""
     page = (PAGE.parent / "DEPLOY.md").read_text("utf-8")
     section = page.partition("## What is shown where\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]

@@ -6,7 +6,7 @@ import signal
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import click
@@ -148,6 +148,10 @@ def _cores(value: object) -> str:
     return "-" if value is None else f"{float(str(value)):.2f}"
 
 
+def _bytes(value: object) -> str:
+    return "-" if value is None else f"{float(str(value)):.0f}"
+
+
 Columns = dict[str, tuple[str, Callable[[object], str]]]
 """Heading -> key of a row, and how its value is shown."""
 SOL_COLUMNS: Columns = {
@@ -155,6 +159,7 @@ SOL_COLUMNS: Columns = {
     "instances": ("instances", str),
     "messages/s": ("messages_per_sec", _rate),
     "MB/s": ("megabytes_per_sec", _rate),
+    "bytes/message": ("wire_bytes", _bytes),
     "busiest": ("capacity", _share),
     "p50": ("p50_ms", _latency),
     "p99": ("p99_ms", _latency),
@@ -207,7 +212,8 @@ def _sol(settings: BenchSettings) -> list[Row]:
         rows: list[Row] = []
 
         def is_enough() -> bool:
-            rows[:] = sol_rows(before, run.stats(), time.monotonic() - began, settings.size_bytes)
+            elapsed = time.monotonic() - began
+            rows[:] = sol_rows(before, run.stats(), elapsed, settings.size_bytes, run.tasks)
             return all(is_measured(each, settings.acked) for each in rows)
 
         run.wait(is_enough, FLOWING_SECS, "not every stage has processed a message")
@@ -221,9 +227,13 @@ def is_measured(row: Row, acked: bool) -> bool:
 
 
 def sol_rows(
-    before: TopologyStats, after: TopologyStats, secs: float, size_bytes: int
+    before: TopologyStats,
+    after: TopologyStats,
+    secs: float,
+    size_bytes: int,
+    tasks: Mapping[str, Sequence[int]],
 ) -> list[Row]:
-    """One row per component, by the difference of two samples."""
+    """One row per component, by the difference of two samples. `tasks`: ids by component."""
     rows: list[Row] = []
     for name, totals in after.components.items():
         number = _done(totals) - _done(before.components[name])
@@ -234,12 +244,31 @@ def sol_rows(
                 "instances": totals.instances,
                 "messages_per_sec": number / secs,
                 "megabytes_per_sec": number * size_bytes / secs / 1e6,
+                "wire_bytes": _wire_bytes(tasks.get(name, ()), name, before, after),
                 "capacity": totals.capacity,
                 "p50_ms": latency.p50_ms,
                 "p99_ms": latency.p99_ms,
             }
         )
     return rows
+
+
+def _wire_bytes(
+    tasks: Sequence[int], name: str, before: TopologyStats, after: TopologyStats
+) -> float | None:
+    """Bytes between stream managers and the component's processes for each message, with headers,
+    ids and the values' encoding: received, or of a spout sent. None without a message."""
+    is_spout = after.components[name].type == "spout"
+
+    def total(stats: TopologyStats) -> int:
+        return sum(
+            (manager.task_bytes_out if is_spout else manager.task_bytes_in).get(task, 0)
+            for manager in stats.stream_managers.values()
+            for task in tasks
+        )
+
+    number = _done(after.components[name]) - _done(before.components[name])
+    return (total(after) - total(before)) / number if number else None
 
 
 def _done(each: ComponentStats) -> int:

@@ -16,6 +16,7 @@ def test_a_machine_is_measured_and_what_is_killed_comes_back(place: Place) -> No
     assert [each["stage"] for each in rows] == ["producers", "stage1", "stage2"]
     assert all(each["messages_per_sec"] > 0 for each in rows)
     assert rows[0]["p50_ms"] > 0
+    assert all(each["wire_bytes"] > 0 for each in rows)
     table = recovery.wait().succeeded().out
     for kind in ("instance", "stream manager", "topology master"):
         assert f"\n{kind} " in table

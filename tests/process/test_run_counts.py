@@ -2,9 +2,12 @@
 
 import json
 import random
+import re
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.process.process_support import TOPOLOGIES, Master, Place
@@ -91,6 +94,12 @@ def test_every_grouping_delivers_what_it_promises(place: Place, containers: int,
     assert max(tasks_of_words.values()) == 2
 
 
+def is_instance(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return re.search(r"^heron: \S+\[\d+\]", " ".join(process.cmdline())) is not None
+    return False
+
+
 def test_tuples_cross_tcp_between_containers(place: Place) -> None:
     """Two containers on one machine talk as two machines would: over TCP, not by a short cut."""
     plan = place.heronpy(
@@ -135,4 +144,9 @@ def test_tuples_cross_tcp_between_containers(place: Place) -> None:
     listening = {each.laddr.port for each in second.net_connections("tcp") if not each.raddr}
     called = {each.raddr.port for each in first.net_connections("tcp") if each.raddr}
     assert listening & called, "stream manager 1 has no TCP connection to stream manager 2"
+    remote = [each.raddr.port for each in first.net_connections("tcp") if each.raddr]
+    assert sum(port in listening for port in remote) == 1, "connections are those of containers"
+    instances = [each for each in running.processes() if is_instance(each)]
+    assert len(instances) >= 10
+    assert not [each for each in instances if each.net_connections("tcp")]
     running.end()

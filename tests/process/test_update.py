@@ -94,13 +94,16 @@ def drained_words(running: Running, store: StateStore, place: Place) -> Counter[
 
 
 def test_more_instances_and_containers_and_back_with_every_word_once(place: Place) -> None:
-    """A busy morning and a quiet evening: exact counts, untouched remaining instances, and each
-    count at its word's instance."""
+    """A busy morning, at its time, and a quiet evening: exact counts, untouched remaining
+    instances, and each count at its word's instance."""
     place.environment["SURVIVING_STATE"] = "1"
     with flowing(place) as (running, store):
         before = staying(running)
         more = ("--component-parallelism", "count:3", "--container-number", 2)
-        assert "count 2 -> 3, containers 1 -> 2" in update(place, *more)
+        said = update(place, *more, "--at", "+1s")
+        assert "will be updated at" in said
+        assert "count 2 -> 3, containers 1 -> 2" in said
+        until(lambda: "count[2] task 8" in pids(running), "its time has come")
         flows(place, running)
         assert staying(running) == before
         assert "count[2] task 8" in pids(running)

@@ -1,5 +1,6 @@
 """What `bench` and `advise` print: rows out of numbers, and the topologies that bench runs."""
 
+from collections import Counter
 from statistics import fmean
 from typing import Any
 
@@ -25,6 +26,7 @@ from heron_core.stats import (
     ComponentStats,
     HotKeyStats,
     LatencyStats,
+    StreamManagerStats,
     TopologyStats,
 )
 from heron_frontends.components import bench_tap
@@ -36,7 +38,10 @@ SETTINGS = BenchSettings(
 NO_LATENCY = LatencyStats(mean_ms=None, p50_ms=None, p99_ms=None)
 
 
-def stats(done: int) -> TopologyStats:
+TASKS = {"producers": [1, 2], "stage1": [3, 4, 5]}
+
+
+def stats(done: int, task_bytes: int = 0) -> TopologyStats:
     """`done` messages were emitted, and half of them processed."""
     zeros: dict[str, Any] = dict.fromkeys(
         ("acked", "failed", "failed_for_good", "expired", "ticks", "errors", "callback_errors",
@@ -51,24 +56,31 @@ def stats(done: int) -> TopologyStats:
         user={},
     )  # fmt: skip
     bolt = replace(spout, type="bolt", instances=3, emitted=0, executed=done // 2)
+    network = dict.fromkeys(range(1, 6), task_bytes)
+    manager = StreamManagerStats(
+        waiting_bytes={}, task_bytes_in=network, task_bytes_out=network, counters={}
+    )
     return TopologyStats(
         topology="sol", state="RUNNING", epoch=1, phase="running", drained=False, lost=0,
-        containers=(), containers_expected=(), registered={}, paused={}, stream_managers={},
-        master={}, errors={}, components={"producers": spout, "stage1": bolt},
+        containers=(), containers_expected=(), registered={}, paused={},
+        stream_managers={1: manager}, master={}, errors={},
+        components={"producers": spout, "stage1": bolt},
     )  # fmt: skip
 
 
 def test_sol_counts_what_was_emitted_and_what_was_processed_between_two_looks() -> None:
-    producers, stage = sol_rows(stats(1_000), stats(5_000), 2.0, 100)
+    producers, stage = sol_rows(stats(1_000), stats(5_000, task_bytes=1_000_000), 2.0, 100, TASKS)
     assert (producers["messages_per_sec"], stage["messages_per_sec"]) == (2000.0, 1000.0)
     assert producers["megabytes_per_sec"] == 0.2
     assert producers["p50_ms"] == 2.0
+    # A million bytes from each of two producers, and to each of three processors.
+    assert (producers["wire_bytes"], stage["wire_bytes"]) == (500.0, 1500.0)
 
 
 def test_sol_goes_on_until_every_stage_has_a_message_and_acks_have_a_latency() -> None:
-    rows = sol_rows(stats(0), stats(1), 2.0, 100)
+    rows = sol_rows(stats(0), stats(1), 2.0, 100, TASKS)
     assert [is_measured(each, acked=True) for each in rows] == [True, False]
-    rows = sol_rows(stats(0), stats(2), 2.0, 100)
+    rows = sol_rows(stats(0), stats(2), 2.0, 100, TASKS)
     assert [is_measured(each, acked=True) for each in rows] == [True, True]
     without = [{**each, "p50_ms": None} for each in rows]
     assert [is_measured(each, acked=True) for each in without] == [False, True]
@@ -96,6 +108,25 @@ def test_a_sweep_has_valid_topologies_and_the_rows_of_the_last_component() -> No
     )  # fmt: skip
     row = sweep_row("wordcount", before, after, 2.0)
     assert row == {"tuples_per_min": 60_000.0, "p50_ms": 2.0, "p99_ms": None}
+
+
+@pytest.mark.parametrize("acked", [True, False])
+def test_word_count_and_active_users_count_what_was_emitted(acked: bool) -> None:
+    with TopologyTester(swept_topology("wordcount", 2, acked)) as tester:
+        tester.run_spouts(50)
+        words = Counter(each.values[0] for each in tester.emitted("words"))
+        counted: Counter[str] = Counter()
+        for bolt in tester.component("count"):
+            counted.update(bolt.counts)
+        assert counted == words
+        assert len(tester.acked("words")) == words.total(), "at most once at the emit"
+    with TopologyTester(swept_topology("rtac", 2, acked)) as tester:
+        tester.run_spouts(50)
+        users = {each.values[0] for each in tester.emitted("events")}
+        new = [platform for platform, is_new in rows_of(tester, "user-count") if is_new]
+        assert len(new) == len(users)
+        active = [bolt.active for bolt in tester.component("aggregator")]
+        assert sum(map(Counter, active), Counter()) == Counter(new)
 
 
 def test_the_means_of_the_tap_job_are_those_of_its_calls() -> None:
