@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shlex
 from collections.abc import Iterator
 
 import click
@@ -55,7 +56,8 @@ def quickstart_command(name: str, template: str) -> None:
             click.echo(f"    {'create':<10} {path}")
     except OSError as error:
         raise HeronError(f"{error.filename or name} cannot be written: {error.strerror}") from None
-    click.echo(f"Done.\n\nTry running your topology locally with:\n\n\tcd {name}\n\theronpy run")
+    click.echo("Done.\n\nTry running your topology locally with:\n")
+    click.echo(f"\tcd {shlex.quote(name)}\n\theronpy run")
     click.echo("\nand test it with:\n")
     if importlib.util.find_spec("pytest") is None:
         click.echo("\tpython -m pip install pytest")

@@ -30,7 +30,8 @@ def checked(file: str) -> str:
     if os.path.isdir(path):
         raise UsageError(f"{file} is a directory: name the Python file with the topology")
     if not os.path.exists(path):
-        raise UsageError(f"{file} does not exist")
+        how = "" if os.path.splitext(file)[1] else ": name a file (NAME.py), or a project's with -n"
+        raise UsageError(f"{file} does not exist{how}")
     if not path.endswith((_PYTHON_ENDING, *FLUX_ENDINGS, SQL_ENDING, JOB_ENDING)):
         raise UsageError(
             f"{file} is not a Python file: its name must end with .py (or .yaml for a Flux "

@@ -14,7 +14,7 @@ PAGE = (REPOSITORY / "docs" / "TUTORIAL.md").read_text("utf-8")
 COLUMNS = 80
 INTERRUPTED = 130
 HOME_OF_THE_PAGE = "/home/ada/.heronpy"
-INSTALLS = ("python -m venv venv", ". venv/bin/activate", "python -m pip install")
+INSTALLS = ("python -m venv", ". ~/heronpy-venv", "python -m pip install", "cd ~")
 """Beginnings of commands that this checkout has done."""
 
 
