@@ -53,7 +53,7 @@ STATELESS_SPOUT = (
 
 
 def restore_failed(task: int, epoch: int, error: HeronError) -> messages.RestoreFailed:
-    """What the master is told if a task's state cannot be had, or is not taken."""
+    """What the master is told if a task's state cannot be restored, or is not saved."""
     away, refused = messages.RestoreTrouble.AWAY, messages.RestoreTrouble.REFUSED
     trouble = refused if isinstance(error, StateError) else getattr(error, "trouble", away)
     return messages.RestoreFailed(task, epoch, str(error)[:REASON_MAX], trouble.value)

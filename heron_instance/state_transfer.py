@@ -37,7 +37,7 @@ from heron_instance.shared_state import SharedState
 
 NOT_SAVED = "it cannot be serialised (the log of the instance says why)"
 REASON_MAX = 500
-"""Characters of why a state cannot be had, for people to read."""
+"""Characters of why a state is missing, for people to read."""
 RETRY_SECS = 1.0
 """Retry interval for a required state that is unavailable."""
 

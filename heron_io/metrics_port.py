@@ -48,8 +48,8 @@ class MetricsPort:
             number = getattr(error, "errno", None)
             reason = os.strerror(number) if number and number > 0 else str(error)
             raise HeronError(
-                f"no metrics are served: {host} port {port} cannot be had: {reason}. Give "
-                "topology.metrics.port another port, or 0 for any that is free"
+                f"metrics are not served: {host} port {port} cannot be used: {reason}. Give "
+                "topology.metrics.port another port, or 0 for any free port"
             ) from None
         self.is_for_all = not is_loopback(host)
         self._thread = threading.Thread(

@@ -45,7 +45,7 @@ def serve(
     options: TrackerOptions, store_url: str, folder: str, ready: Callable[[str], None]
 ) -> None:
     """Serve until a signal; `folder`: of the history; `ready` is called with the address when
-    requests are taken. HeronError if the address cannot be had."""
+    requests are taken. HeronError if the address cannot be used."""
     check_options(options)
     server_tls(options.certificate, options.key)
     with listen_on(options.host, options.port, BACKLOG) as listener:

@@ -130,7 +130,7 @@ class StreamManager:
 
     def _from_master(self, message: object, out: Out) -> None:
         if not isinstance(message, FROM_MASTER):
-            raise ProtocolError(f"not of a topology master: {message!r:.100}")
+            raise ProtocolError(f"unexpected message of the topology master: {message!r:.100}")
         self._control.from_master(message, out)
 
     def _from_client(self, client: bytes, message: object, out: Out) -> None:
@@ -140,7 +140,7 @@ class StreamManager:
             case messages.StoreBackup() | messages.FetchBackup():
                 out.append(events.ToClient(client, self._control.backups.answer(message)))
             case _:
-                raise ProtocolError(f"not of a client: {message!r:.100}")
+                raise ProtocolError(f"unexpected message of a client: {message!r:.100}")
 
     def _is_superseded(self, task: int, incarnation: int, out: Out) -> bool:
         """Whether the message comes from a replaced process, which must end.

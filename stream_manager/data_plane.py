@@ -331,7 +331,7 @@ class DataPlane:
         kinds = BackPressureCause | TreesLost
         if not isinstance(message, kinds) or head.source not in self._state.peers:
             raise ProtocolError(
-                f"not of another stream manager: {message!r:.100} from {head.source}"
+                f"unexpected message of another stream manager: {message!r:.100} from {head.source}"
             )
 
     def _peer_control(self, head: Header, frames: Frames, out: Out) -> None:

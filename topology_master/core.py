@@ -335,7 +335,7 @@ class TopologyMaster:
                 self._command(sender, message, now, out)
             case _:
                 # Any client with the key may send any message, regardless of the type.
-                raise ProtocolError(f"no message for a master: {message!r:.100}")
+                raise ProtocolError(f"unexpected message: {message!r:.100}")
 
     def _answered(self, sender: bytes, answer: messages.Pong | messages.ShellRan, out: Out) -> None:
         if isinstance(answer, messages.Pong):

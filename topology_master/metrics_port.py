@@ -55,7 +55,7 @@ class OwnMetrics:
 
             self._port = MetricsPort(self._options.metrics_host, self._options.metrics_port)
         except ImportError:
-            self._fail(f"no metrics are served: topology.metrics.port needs {EXTRA}")
+            self._fail(f"metrics are not served: topology.metrics.port needs {EXTRA}")
         except HeronError as error:
             if str(error) != self._logged:
                 log.warning("%s", error)

@@ -75,7 +75,7 @@ class RestoreProgress(Enum):
     REPLACED = "replaced"
     """A process has come that has no state of this moment: all are to be restored."""
     FAILED = "failed"
-    """A state cannot be had, and that is news: the first try, or another reason than before."""
+    """A state cannot be restored: the first failure, or one with a new reason."""
 
 
 class Recovery:

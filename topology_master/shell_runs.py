@@ -78,7 +78,9 @@ class ShellRuns:
         if ran.container not in run.waiting:
             raise ProtocolError(f"a second result of container {ran.container}: {ran!r:.100}")
         if len(ran.output) > run.request.bytes_max:
-            raise ProtocolError(f"{len(ran.output)} characters of output: {ran!r:.100}")
+            raise ProtocolError(
+                f"{len(ran.output)} characters of output exceed the limit: {ran!r:.100}"
+            )
         run.results.append(ran)
 
     def found(self, arguments: Json) -> dict[str, Any]:

@@ -116,7 +116,9 @@ def _wheels(files: list[str], root: str) -> Iterator[tuple[str | None, list[str]
         click.echo(f"collecting packages: {', '.join(map(os.path.relpath, files))}", err=True)
         problem = run_pip("wheel", "--wheel-dir", wheels, "--requirement", wanted, folder=root)
         if problem is not None:
-            raise HeronError(f"the packages cannot be had: {problem} (--no-requirements: without)")
+            raise HeronError(
+                f"the packages cannot be fetched: {problem} (--no-requirements: without)"
+            )
         yield wheels, lines
 
 

@@ -46,9 +46,9 @@ def letter_of(line: bytes | str) -> dict[str, Any]:
     try:
         letter = json.loads(line)
     except ValueError as error:
-        raise HeronError(f"no dead letter: {error}") from None
+        raise HeronError(f"not a dead letter: {error}") from None
     if not isinstance(letter, dict) or not {*FIELDS, PACKED} <= letter.keys():
-        raise HeronError("no dead letter: a line of another program")
+        raise HeronError("not a dead letter: a line of another program")
     return letter
 
 

@@ -94,7 +94,7 @@ def root_and_module_name(path: str) -> tuple[str, str]:
 
 
 def imported(file: str, path: str) -> ModuleType:
-    """The file's module, imported again; UsageError for a name that cannot be had.
+    """The file's module, imported again; UsageError for a name in use.
 
     TopologyError for what the file raises.
     """

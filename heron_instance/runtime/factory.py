@@ -172,7 +172,7 @@ def build(
     environment: InstanceEnvironment,
     saved: bytes | None = None,
 ) -> ReadyInstance:
-    """The instance of `task`, initialised; ComponentError if the user's class cannot be had.
+    """The instance of `task`, initialised; ComponentError if the user's class cannot be loaded.
 
     `saved`: the state to begin with. What the user's `initialize` raises passes through.
     """

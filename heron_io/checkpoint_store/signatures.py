@@ -52,7 +52,7 @@ def key_of(home: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise HeronError(f"the key of savepoints cannot be had from {path}: {error}") from error
+        raise HeronError(f"the key of savepoints cannot be read from {path}: {error}") from error
 
 
 def states_key(key: bytes, topology: str) -> bytes:

@@ -109,7 +109,7 @@ class OpenIdIssuer:
                 self._endpoints = configuration
                 return keys
         except (httpx.HTTPError, httpx.InvalidURL, JoseError, ValueError, KeyError, TypeError) as e:
-            log.warning("the keys of %s cannot be had: %s", issuer, e)
+            log.warning("the keys of %s cannot be fetched: %s", issuer, e)
             return None
 
 

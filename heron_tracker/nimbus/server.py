@@ -103,7 +103,7 @@ def serve(
     options: NimbusOptions, store_url: str, home: str, ready: Callable[[str, int], None]
 ) -> None:
     """Serve until KeyboardInterrupt; `ready` is called with host and port. HeronError if the
-    address cannot be had, or another Nimbus serves this state store."""
+    address cannot be used, or another Nimbus serves this state store."""
     check_address(options)
     tls = server_tls(options.certificate, options.key)
     with listen_on(options.host, options.port, BACKLOG) as listener, open_store(store_url) as store:

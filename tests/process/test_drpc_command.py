@@ -47,7 +47,8 @@ def test_a_server_without_calls_ends_with_0_and_frees_its_ports(place: Place) ->
     taken = place.heronpy("drpc", "--port", "0", "--invocations-port", "0", "--http-port", port)
     assert taken.code == 1
     assert re.fullmatch(
-        r"heronpy: 127\.0\.0\.1 port \d+ cannot be had: .*Choose another --http-port.*\n", taken.err
+        r"heronpy: 127\.0\.0\.1 port \d+ cannot be used: .*Choose another --http-port.*\n",
+        taken.err,
     )
     server.signal(signal.SIGINT)
     finished = server.wait()

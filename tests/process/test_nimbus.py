@@ -229,7 +229,7 @@ def test_a_second_nimbus_and_other_addresses_are_refused(sparse: Sparse) -> None
     second = sparse.place.heronpy("nimbus", "--port", "0")
     assert "another `heronpy nimbus` serves the state store" in second.errors[0]
     taken = sparse.place.heronpy("nimbus", "--port", sparse.port)
-    assert f"port {sparse.port} cannot be had" in taken.errors[0]
+    assert f"port {sparse.port} cannot be used" in taken.errors[0]
     outside = sparse.place.heronpy("nimbus", "--host", "0.0.0.0")
     assert "ssh -NL 6627:localhost:6627" in outside.errors[0]
     assert [each.code for each in (second, taken, outside)] == [1, 1, 2]

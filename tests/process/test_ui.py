@@ -97,7 +97,7 @@ def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
         assert result(client, "/topologies") == {}
         taken = place.heronpy("ui", "--port", client.base_url.port)
         assert taken.code == 1
-        assert "cannot be had: Address already in use" in taken.errors[0]
+        assert "cannot be used: Address already in use" in taken.errors[0]
 
         submitted = place.heronpy(
             "submit", TOPOLOGIES / "forever.py", "-n", "Forever", "-N", name,

@@ -31,7 +31,7 @@ def check_target(topology: TopologySpec, current: PackingPlan, target: PackingPl
     if empty or MASTER_CONTAINER in {container.id for container in target.containers}:
         raise HeronError(f"a container without instances: {empty or MASTER_CONTAINER}")
     if current.changed is not None and target.changed is None:
-        raise HeronError(f"the packing plan is of the code that {topology.name} had before")
+        raise HeronError(f"the packing plan belongs to the previous code of {topology.name}")
     if target == current:
         raise HeronError(f"{topology.name} already runs by this plan")
     for task, instance in target.instances.items():

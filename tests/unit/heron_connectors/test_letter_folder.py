@@ -58,7 +58,7 @@ def test_a_value_without_json_is_shown_as_python_shows_it() -> None:
 @pytest.mark.parametrize("line", [b"", b"[]", b'{"id": 1}', b"\xff"])
 def test_a_line_of_another_program_is_named_with_its_file(tmp_path: Path, line: bytes) -> None:
     (tmp_path / "part-__dead_letters-0.jsonl").write_bytes(line + b"\n")
-    with pytest.raises(HeronError, match=r"part-__dead_letters-0\.jsonl:1: no dead letter"):
+    with pytest.raises(HeronError, match=r"part-__dead_letters-0\.jsonl:1: not a dead letter"):
         list(letters(str(tmp_path)))
 
 

@@ -97,7 +97,7 @@ def test_a_request_waits_for_its_own_topology_until_it_is_done(broker: Broker) -
 def test_a_record_of_another_program_is_named(broker: Broker) -> None:
     broker.producer.produce(broker.topic, "hello", partition=2)
     broker.producer.flush(10)
-    with pytest.raises(HeronError, match=rf"{broker.topic}\[2\]@0: no dead letter: "):
+    with pytest.raises(HeronError, match=rf"{broker.topic}\[2\]@0: not a dead letter: "):
         read_topic(broker.topic, broker.servers, {})
 
 

@@ -54,7 +54,7 @@ def test_what_is_not_a_scrape_does_not_reach_the_loop(port: MetricsPort) -> None
 def test_a_port_that_is_taken_is_one_line(port: MetricsPort) -> None:
     taken = urlsplit(port.address).port
     assert taken is not None
-    line = rf"127\.0\.0\.1 port {taken} cannot be had: Address already in use\. Give topology"
+    line = rf"127\.0\.0\.1 port {taken} cannot be used: Address already in use\. Give topology"
     with pytest.raises(HeronError, match=line):
         MetricsPort("127.0.0.1", taken)
 

@@ -43,7 +43,7 @@ def session(master: str, conf: dict[str, str] | None = None, *, stopped: bool = 
 
 
 def without_class(path: str) -> TopologySpec:
-    """A topology whose spout's class cannot be had."""
+    """A topology whose spout's class cannot be loaded."""
     spout = ComponentSpec("orders", True, path, 1, (StreamSpec("default", ("id",)),), (), {})
     return TopologySpec("lost", (spout,), {})
 

@@ -1,4 +1,4 @@
-"""Effectively once, the master's part: a restore whose states cannot be had."""
+"""Effectively once, the master's part: a restore with unreadable states."""
 
 from typing import Any
 

@@ -28,7 +28,7 @@ def test_a_port_that_is_taken_is_one_line(caplog: pytest.LogCaptureFixture) -> N
             own.open(LOOP, now)
         own.close()
     (record,) = caplog.records
-    assert "cannot be had: Address already in use" in record.getMessage()
+    assert "cannot be used: Address already in use" in record.getMessage()
 
 
 def test_without_the_extra_the_cure_is_named(
