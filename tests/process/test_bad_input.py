@@ -83,7 +83,8 @@ def files(place: Place) -> Path:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("nowhere.py", "nowhere.py does not exist"),
+        ("nowhere.py", "nowhere.py does not exist$"),
+        ("nowhere", "nowhere does not exist: name a file .*-n"),
         ("", "is a directory: name the Python file"),
         ("plain.txt", "plain.txt is not a Python file"),
         ("broken.py", "broken.py:1: invalid syntax"),

@@ -21,6 +21,11 @@ def test_one_who_has_no_pytest_is_told_how_to_get_it(
     assert without.endswith("\tpython -m pip install pytest\n\tpython -m pytest\n")
 
 
+def test_a_folder_with_a_blank_is_quoted_for_the_shell(tmp_path: Path) -> None:
+    made = CliRunner().invoke(quickstart_command, [str(tmp_path / "my words")]).output
+    assert f"\n\tcd '{tmp_path}/my words'\n\theronpy run\n" in made
+
+
 @pytest.mark.parametrize("template", ["log-sessions", "kafka-to-delta"])
 def test_the_test_of_a_template_passes(
     template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
