@@ -23,6 +23,7 @@ from heron_core.plans import (
 from heron_core.records import replace
 from heron_core.state_tree import code_path, master_path, packing_path, topology_path
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
+from heron_engine.scheduler.backends.kubernetes import backend as kubernetes_backend
 from heron_engine.scheduler.backends.kubernetes import pod_start
 from heron_engine.scheduler.backends.kubernetes.backend import KubernetesBackend
 from heron_engine.scheduler.backends.kubernetes.render import CONTAINER_LABEL
@@ -49,6 +50,8 @@ class Cluster(StandIn):
         """Of each new pod."""
         self.event: dict[str, str] = {}
         """A warning about each new pod."""
+        self.holds_pods = False
+        """Whether pods stay, as on a lost node."""
         self._pods = 0
 
     def _create(self, collection: str, new: dict[str, Any]) -> dict[str, Any]:
@@ -62,9 +65,11 @@ class Cluster(StandIn):
 
     def _delete(self, path: str, options: dict[str, Any]) -> dict[str, Any]:
         labels = self.objects[path]["object"]["metadata"].get("labels") or {}
+        if self.holds_pods and path.startswith(PODS):
+            return {"status": "Success"}
         answer = super()._delete(path, options)
         collection = path.rpartition("/")[0]
-        if collection == DEPLOYMENTS:
+        if collection == DEPLOYMENTS and not self.holds_pods:
             for pod in [each for each in self.objects if self._is_of(each, labels)]:
                 super()._delete(pod, {})
         if collection == PODS:
@@ -369,3 +374,21 @@ def test_a_successor_that_cannot_start_is_told_at_once(
     assert (
         backend.unstartable("words", [2]) == "container 2: ErrImagePull: heronpy:0.2.0: not found"
     )
+
+
+def test_pods_that_do_not_end_are_named(
+    cluster: Cluster,
+    backend: KubernetesBackend,
+    submission: Submission,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The node of these pods is lost."""
+    monkeypatch.setattr(kubernetes_backend, "END_SECS", 0.0)
+    backend.deploy(submission)
+    cluster.holds_pods = True
+    told = r"pods of words do not end within 0 s \(pod-1, pod-2, pod-3\): a node may be lost"
+    with pytest.raises(HeronError, match=told):
+        backend.end("words")
+    cluster.holds_pods = False
+    backend.end("words")
+    assert cluster.numbers(PODS) == []
