@@ -93,6 +93,7 @@ class Tickets(Bolt):
     auto_ack = auto_anchor = True
 
     def process(self, tup):
+        print(f"{tup.car}: {tup.kmh} km/h in {tup.street}")
         self.emit(list(tup.values))
 
 

@@ -1,0 +1,102 @@
+"""Examples that print the same lines whatever the engine, and many of them as one topology."""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heron_core.records import replace
+from heron_core.topology import ComponentSpec, TopologySpec
+from heron_frontends.loading.load import load_topology
+from heronpy_compat.testing import TopologyTester
+from tests.unit.imports_support import forget_imports
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+OPTIONS: dict[str, dict[str, Any]] = {
+    "all_and_global": {},
+    "click_through_rate": {},
+    "custom_grouping": {},
+    "frequent_keys": {},
+    "multi_stream": {},
+    "running_totals": {"running_totals.secs": 0},
+    "sensor_features": {"sensor.readings": 2000},
+    "storm_starter/sliding_tuple_ts": {},
+    "storm_starter/sliding_window": {},
+    "storm_starter/stateful_windowing": {},
+    "streamlets/running_words": {},
+    "streamlets/track_state": {},
+    "use_cases/anomaly_detection": {"use_case.events": 1000, "use_case.sink.secs": 0},
+    "use_cases/finance_alerts": {"use_case.events": 1200},
+    "use_cases/online_learning": {"use_case.events": 500},
+    "use_cases/predictive_maintenance": {"use_case.events": 800},
+    "use_cases/traffic": {"use_case.events": 9000},
+}
+"""Example -> its config: fewer events than by default, without pauses."""
+
+
+NAMED = "frequent_keys"
+"""Its code has names of components, which stay as they are."""
+
+
+def example(name: str) -> TopologySpec:
+    """An example with its config."""
+    spec = load_topology(str(EXAMPLES / f"{name}.py"))
+    return replace(spec, config={**spec.config, **OPTIONS[name]})
+
+
+def together(names: Iterable[str]) -> TopologySpec:
+    """One topology of several examples: names of components begin with that of their example."""
+    components: list[ComponentSpec] = []
+    folders: dict[str, None] = {}
+    for name in names:
+        spec = example(name)
+        folders |= dict.fromkeys(spec.search_paths)
+        prefix = "" if name == NAMED else f"{name.rpartition('/')[2]}-"
+        components += [_renamed(each, prefix, spec) for each in spec.components]
+    return TopologySpec("Examples", tuple(components), search_paths=tuple(folders))
+
+
+def _renamed(component: ComponentSpec, prefix: str, spec: TopologySpec) -> ComponentSpec:
+    inputs = [replace(each, component=f"{prefix}{each.component}") for each in component.inputs]
+    shared = {key: value for key, value in spec.config.items() if not key.startswith("topology.")}
+    own = {**shared, **component.config}
+    name = f"{prefix}{component.name}"
+    return replace(component, name=name, inputs=tuple(inputs), config=own)
+
+
+def plain(line: str) -> str:
+    """A printed line without the number of a task, which depends on the other components."""
+    return re.sub(r"^task \d+: ", "", line)
+
+
+@contextmanager
+def fresh_imports() -> Iterator[None]:
+    """Undo imports of examples: several have modules of one name."""
+    modules, path = dict(sys.modules), list(sys.path)
+    yield
+    sys.path[:] = path
+    forget_imports(modules)
+
+
+def in_the_tester(name: str, capsys: pytest.CaptureFixture[str]) -> Counter[str]:
+    """Printed lines of an example."""
+    with fresh_imports(), TopologyTester(example(name)) as tester:
+        tester.run_spouts()
+        tester.finish()
+    return Counter(map(plain, capsys.readouterr().out.splitlines()))
+
+
+def by_example(lines: Iterable[str]) -> dict[str, Counter[str]]:
+    """Lines of a run of `together`, `COMPONENT[INDEX] | TEXT`, by example."""
+    found: dict[str, Counter[str]] = {}
+    for line in lines:
+        component, _, text = line.partition(" | ")
+        prefix, has_prefix, _ = component.partition("-")
+        text = plain(text.replace(f"{prefix}-", "") if has_prefix else text)
+        found.setdefault(prefix if has_prefix else NAMED, Counter())[text] += 1
+    return found
