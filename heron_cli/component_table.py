@@ -197,7 +197,9 @@ def plain_table(
 def _name_cell(stats: TopologyStats, name: str, component: ComponentStats) -> ComponentCell:
     if any(component_of(instance) == name for instance in stats.stuck):
         return ComponentCell(name, BAD)
-    losses = component.failed_for_good + component.undeclared + component.forgotten
+    losses = (
+        component.failed_for_good + component.undeclared + component.malformed + component.forgotten
+    )
     if component.up < component.instances or losses:
         return ComponentCell(name, BAD)
     is_paused = any(pauses.causes and pauses.component == name for pauses in stats.paused.values())

@@ -44,6 +44,9 @@ def shortfalls(stats: TopologyStats) -> list[str]:
         if component.undeclared:
             number = counted(component.undeclared, "tuple")
             texts.append(f"{name}: {number} emitted without declared outputs, and dropped")
+        if component.malformed:
+            number = counted(component.malformed, "malformed message")
+            texts.append(f"{name}: {number} dropped")
         if component.forgotten:
             names = ", ".join(sorted(component.forgotten_by_attribute))
             times = counted(component.forgotten, "time")

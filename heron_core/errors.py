@@ -61,6 +61,10 @@ class StateError(ComponentError):
     """A component's state cannot be kept, saved or restored: names component, state and key."""
 
 
+ONE_VERSION = "install one version of heronpy on all hosts"
+"""Remedy for a malformed message: a sender of the same version checks its messages."""
+
+
 class ProtocolError(HeronError):
     """A peer sent something that is not of our protocol: its fault, never ours to die of."""
 

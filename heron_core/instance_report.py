@@ -152,6 +152,11 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
         metric="undeclared_tuples",
         more="the tuples are dropped, and the run is INCOMPLETE",
     )] = 0  # fmt: skip
+    malformed: Annotated[Count, counter(
+        "Messages dropped because they were malformed",
+        metric="malformed_messages",
+        more="the last error names the task that sent one, and the run is INCOMPLETE",
+    )] = 0  # fmt: skip
     fenced: Annotated[Count, counter(
         "Batches dropped because they were routed by an older physical plan",
         metric="fenced_batches",

@@ -107,6 +107,10 @@ class ControlCore:
         self._driver = self._interrupting(driver)
         self._user_metrics.follow(metrics)
 
+    def count_malformed(self) -> None:
+        """Count a control message that cannot be read; the control thread logs it."""
+        self._driver.metrics.malformed += 1
+
     def _interrupting(self, driver: ComponentDriver) -> ComponentDriver:
         """The driver, set up to check within a message for interrupts and for calls that precede
         further input."""

@@ -40,6 +40,7 @@ from heron_instance.events import (
     SendControl,
     Wake,
 )
+from heron_instance.input.malformed import fault_text
 from heron_instance.runtime.watchdog import main_thread_stack
 from heron_io.input_poll import InputPoll
 from heron_io.local_channels import ChannelKeeper, ControlChannel, DataChannel
@@ -219,7 +220,8 @@ class ControlThread(threading.Thread):
             message = message_codec.decode(data)
             instructions = self._core.handle(ControlReceived(message), time.monotonic())
         except ProtocolError as error:
-            log.warning("dropped a message: %s", error)
+            self._core.control.count_malformed()
+            log.warning("a message is dropped: %s", fault_text([], error))
             return
         self._perform(instructions)
 

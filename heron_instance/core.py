@@ -33,7 +33,6 @@ from heron_instance.events import (
     Event,
     FinishLoop,
     InputEmpty,
-    InstanceLog,
     InstanceReceived,
     InstanceTimer,
     Instruction,
@@ -280,7 +279,7 @@ class InstanceCore:
         try:
             return split(frames)
         except ProtocolError as error:
-            self.drop(error)
+            self.driver.drop_malformed(frames, error)
             return ()
 
     def _deliver(self, frames: Frames, first: int = 0, is_handed: bool = True) -> None:
@@ -288,7 +287,7 @@ class InstanceCore:
         try:
             left = self.driver.deliver(frames, first)
         except ProtocolError as error:
-            self.drop(error)
+            self.driver.drop_malformed(frames, error)
         finally:
             if left is not None:
                 self._input.put_back(frames, left, is_handed)
@@ -301,10 +300,6 @@ class InstanceCore:
         self._consumed.add(frames, started, self._clock())
         if self._consumed.is_due(self._clock()):
             self.report_consumed()
-
-    def drop(self, error: ProtocolError) -> None:
-        """A message that is malformed is left out."""
-        self._first.append(InstanceLog(f"dropped a message: {error}"))
 
     def _bolt_idle(self, event: InputEmpty, now: float) -> Out:
         driver = self.driver

@@ -33,9 +33,6 @@ class RetryHost(attempts.Host, Protocol):
     def enqueue(self, instruction: Instruction) -> None:
         """Carry this out before the next step of the main loop."""
 
-    def drop(self, error: ProtocolError) -> None:
-        """A message that is malformed is left out."""
-
     def delivered(self, frames: Frames, started: float) -> None:
         """A message is processed, on which user code has worked since then."""
 
@@ -129,7 +126,7 @@ class RetryingBolt:
         try:
             raised = attempts.go_on(now)
         except ProtocolError as error:
-            self._host.drop(error)
+            self._host.bolt.drop_malformed([], error)
             attempts.drop()
             return 0.0
         if raised is not None:

@@ -106,7 +106,11 @@ class TesterEngine:
         """What was told of lost data by components whose problems the test has not asked for."""
         instances = self.cluster.instances.values()
         counts = ((each.name, each.driver.metrics) for each in instances)
-        lost = {name for name, each in counts if each.undeclared or each.callback_errors}
+        lost = {
+            name
+            for name, each in counts
+            if each.undeclared or each.callback_errors or each.malformed
+        }
         unseen = lost - self.journal.seen
         return [
             each for each in self.journal.problems if each.component in unseen and not each.provoked

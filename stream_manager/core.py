@@ -22,7 +22,7 @@ and propagates.
 
 from typing import Any, assert_never, get_args
 
-from heron_core.errors import ProtocolError
+from heron_core.errors import ONE_VERSION, ProtocolError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.transition_log import TransitionLog
@@ -160,7 +160,8 @@ class StreamManager:
         if self.state.now >= self._malformed_log_at:
             self._malformed_log_at = self.state.now + MALFORMED_LOG_SECS
             self.state.note("malformed", reason=reason)
-            out.append(events.StreamManagerLog(f"dropped a malformed message: {reason}"))
+            text = f"dropped a malformed message: {reason}: {ONE_VERSION}"
+            out.append(events.StreamManagerLog(text))
 
     # --- questions ----------------------------------------------------------------------------
 

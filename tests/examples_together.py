@@ -17,9 +17,11 @@ from heronpy_compat.testing import TopologyTester
 from tests.unit.imports_support import forget_imports
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+TEXT = str(EXAMPLES / "word_count.py")
 OPTIONS: dict[str, dict[str, Any]] = {
     "all_and_global": {},
     "click_through_rate": {},
+    "columnar_word_count": {"word_count.files": TEXT, "word_count.top": 1000},
     "custom_grouping": {},
     "frequent_keys": {},
     "multi_stream": {},
@@ -30,6 +32,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "storm_starter/stateful_windowing": {},
     "streamlets/running_words": {},
     "streamlets/track_state": {},
+    "word_count": {"word_count.files": TEXT, "word_count.top": 1000},
     "use_cases/anomaly_detection": {"use_case.events": 1000, "use_case.sink.secs": 0},
     "use_cases/finance_alerts": {"use_case.events": 1200},
     "use_cases/online_learning": {"use_case.events": 500},

@@ -84,6 +84,29 @@ def test_each_step_of_each_back_end_says_where_its_test_is() -> None:
             the_tests_exist(links)
 
 
+def test_each_example_says_where_its_oracle_is() -> None:
+    """Each file or folder has its rows, and each row a test of an engine."""
+    root = PAGE.parents[1] / "examples"
+    section = PAGE.read_text("utf-8").partition("## Examples\n")[2]
+    _, _, *lines = [line for line in section.splitlines() if line.startswith("|")]
+    named: set[str] = set()
+    for line in lines:
+        names, *cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        named |= {name.strip() for name in names.partition(":")[0].split(",")}
+        assert len(cells) == 3, names
+        links = [LINK.findall(cell) for cell in cells]
+        assert any(links), names
+        for cell, found in zip(cells, links, strict=True):
+            assert found or cell in WITHOUT_TEST, (names, cell)
+            the_tests_exist(found)
+    cases = {each for each in root.glob("use_cases/*.py") if each.stem != "numbered"}
+    files = {*root.glob("*.py"), *cases}
+    folders = {each for each in root.iterdir() if each.is_dir() and each.name[0] not in "_."}
+    expected = {str(each.relative_to(root)) for each in files}
+    expected |= {f"{each.name}/" for each in folders if each.name != "use_cases"}
+    assert named == expected
+
+
 def the_tests_exist(links: list[tuple[str, str]]) -> None:
     """A link has the words of the test's name."""
     for words, file in links:

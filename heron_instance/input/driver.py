@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from heron_api.user_errors import users_traceback
-from heron_core.errors import ComponentError, TopologyStopped
+from heron_core.errors import ComponentError, ProtocolError, TopologyStopped
 from heron_core.instance_report import InstanceReport
 from heron_core.plans import PackingPlan
 from heron_core.traces import Execution
@@ -24,7 +24,7 @@ from heron_core.wire.packets import check_barrier
 from heron_instance.consumed import Consumed
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.watermarks import WatermarkOutput
-from heron_instance.input.malformed import malformed
+from heron_instance.input.malformed import fault_text, malformed
 from heron_instance.input.waiting_input import WaitingInput
 from heron_instance.options import InstanceOptions
 from heron_instance.runtime.metrics import Metrics
@@ -306,6 +306,11 @@ class ComponentDriver:
         raise TopologyStopped(
             f"{where} raised, and topology.bolt.on.exception is stop: {' '.join(last)}"
         )
+
+    def drop_malformed(self, frames: Frames, error: ProtocolError) -> None:
+        """Count a message that cannot be read, and report its sender."""
+        self.metrics.malformed += 1
+        self.record_error("a message is dropped", fault_text(frames, error))
 
     def record_error(self, what: str, text: str) -> None:
         """Count an error, keep its `text` (a traceback) for the master, and log within the rate

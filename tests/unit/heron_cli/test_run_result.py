@@ -114,6 +114,11 @@ def test_errors_outside_of_a_tuple_count() -> None:
     assert shortfall_line(stats) == "INCOMPLETE: out: 1 error outside of a tuple"
 
 
+def test_a_malformed_message_makes_a_run_incomplete() -> None:
+    stats = replace(GOOD, components={"out": component("bolt", executed=5, malformed=1)})
+    assert shortfall_line(stats) == "INCOMPLETE: out: 1 malformed message dropped"
+
+
 def test_what_a_bolt_without_outputs_emits_makes_a_run_incomplete() -> None:
     """Earlier a warning in a log, with exit code 0."""
     stats = replace(GOOD, components={"out": component("bolt", executed=5, undeclared=1200)})

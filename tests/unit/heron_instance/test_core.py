@@ -26,7 +26,6 @@ from heron_instance.events import (
     FinishLoop,
     InputEmpty,
     InstanceExit,
-    InstanceLog,
     InstanceReceived,
     InstanceTimer,
     Instruction,
@@ -243,22 +242,30 @@ def test_a_paused_spout_reports_the_results_that_it_has_taken() -> None:
     assert process.consumed() == 1
 
 
-def test_a_cut_merged_message_is_logged_and_nothing_of_it_processed() -> None:
+def test_a_cut_merged_message_is_reported_and_nothing_of_it_processed() -> None:
     process = running(Middle)
     head, body = merge([batch(["x"], epoch=1), batch(["y"], epoch=1)])
-    log, step = process.handle(InstanceReceived([head, body[:-1]]))
-    assert isinstance(log, InstanceLog)
-    assert step == Receive()
+    assert process.handle(InstanceReceived([head, body[:-1]])) == [Receive()]
     assert process.component.received == []
+    assert_dropped(
+        process, "the stream manager sent a message that cannot be read: a merged message"
+    )
 
 
-def test_a_malformed_message_is_logged_and_counts_as_processed() -> None:
+def assert_dropped(process: Any, fault: str) -> None:
+    """One message, with its sender and the remedy in the last error."""
+    found = process.core.driver.statistics()
+    assert (found.malformed, found.errors) == (1, 1)
+    assert fault in found.last_error
+    assert "install one version of heronpy on all hosts" in found.last_error
+
+
+def test_a_malformed_message_is_reported_and_counts_as_processed() -> None:
     process = running(Middle)
-    log, step = process.handle(InstanceReceived([b"x" * 40]))
-    assert isinstance(log, InstanceLog)
-    assert step == Receive()
+    assert process.handle(InstanceReceived([b"x" * 40])) == [Receive()]
     process.handle(InputEmpty())
     assert process.consumed() == 1
+    assert_dropped(process, "the stream manager sent a message that cannot be read")
 
 
 def test_a_spout_says_when_it_finishes_and_when_it_goes_on() -> None:

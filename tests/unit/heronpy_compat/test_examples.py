@@ -174,6 +174,22 @@ def test_multi_stream_sorts_numbers_from_words(
     )
 
 
+def test_frequent_keys_counts_each_word_whole(
+    fresh_imports: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Partial sums of a word come from two instances at most."""
+    with TopologyTester(str(EXAMPLES / "frequent_keys.py")) as tester:
+        tester.run_spouts()
+        words = Counter(each.values[0] for each in tester.emitted("words"))
+        tester.finish()
+        sums: Counter[str] = Counter()
+        for word, number in tester.values("partial"):
+            sums[word] += number
+    assert sums == words
+    assert max(words.values()) > 0.5 * words.total()
+    assert str(words.most_common(1)[0][1]) in capsys.readouterr().out.replace(",", "")
+
+
 def test_custom_grouping_splits_the_alphabet(load: Any, start: Any) -> None:
     topology = load("custom_grouping")
     grouping = load_grouping(topology.by_name["shelf"].inputs[0].grouping.custom)
