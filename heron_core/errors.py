@@ -62,7 +62,7 @@ class StateError(ComponentError):
 
 
 ONE_VERSION = "install one version of heronpy on all hosts"
-"""Remedy for a malformed message: a sender of the same version checks its messages."""
+"""Remedy for a malformed message: senders of the same version check their messages."""
 
 
 class ProtocolError(HeronError):

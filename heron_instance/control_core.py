@@ -108,7 +108,7 @@ class ControlCore:
         self._user_metrics.follow(metrics)
 
     def count_malformed(self) -> None:
-        """Count a control message that cannot be read; the control thread logs it."""
+        """Count an unreadable control message; the control thread logs its error."""
         self._driver.metrics.malformed += 1
 
     def _interrupting(self, driver: ComponentDriver) -> ComponentDriver:

@@ -105,15 +105,17 @@ class TesterEngine:
     def _losses(self) -> list[Problem]:
         """What was told of lost data by components whose problems the test has not asked for."""
         instances = self.cluster.instances.values()
-        counts = ((each.name, each.driver.metrics) for each in instances)
+        counts = ((instance.name, instance.driver.metrics) for instance in instances)
         lost = {
             name
-            for name, each in counts
-            if each.undeclared or each.callback_errors or each.malformed
+            for name, numbers in counts
+            if numbers.undeclared or numbers.callback_errors or numbers.malformed
         }
         unseen = lost - self.journal.seen
         return [
-            each for each in self.journal.problems if each.component in unseen and not each.provoked
+            problem
+            for problem in self.journal.problems
+            if problem.component in unseen and not problem.provoked
         ]
 
     def metrics(self, component: str, task: int | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Examples that print the same lines whatever the engine, and many of them as one topology."""
+"""Examples with equal printed lines on all engines, and many examples as one topology."""
 
 import re
 import sys
@@ -39,11 +39,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "use_cases/predictive_maintenance": {"use_case.events": 800},
     "use_cases/traffic": {"use_case.events": 9000},
 }
-"""Example -> its config: fewer events than by default, without pauses."""
+"""Example -> config: few events, without pauses."""
 
 
 NAMED = "frequent_keys"
-"""Its code has names of components, which stay as they are."""
+"""Its code has names of components, so components keep their names."""
 
 
 def example(name: str) -> TopologySpec:
@@ -53,7 +53,7 @@ def example(name: str) -> TopologySpec:
 
 
 def together(names: Iterable[str]) -> TopologySpec:
-    """One topology of several examples: names of components begin with that of their example."""
+    """One topology of several examples: names of components begin with the example."""
     components: list[ComponentSpec] = []
     folders: dict[str, None] = {}
     for name in names:
@@ -73,13 +73,13 @@ def _renamed(component: ComponentSpec, prefix: str, spec: TopologySpec) -> Compo
 
 
 def plain(line: str) -> str:
-    """A printed line without the number of a task, which depends on the other components."""
+    """A printed line without the number of a task, as numbers depend on other components."""
     return re.sub(r"^task \d+: ", "", line)
 
 
 @contextmanager
 def fresh_imports() -> Iterator[None]:
-    """Undo imports of examples: several have modules of one name."""
+    """Undo imports of examples: names of modules repeat."""
     modules, path = dict(sys.modules), list(sys.path)
     yield
     sys.path[:] = path
