@@ -22,6 +22,7 @@ from heron_tracker.model.collector import TrackerCollector
 from heron_tracker.model.history import COARSE_KEPT_SECS, Point, timelines
 from heron_tracker.model.history_store import HistoryStore
 from heron_tracker.model.problems import summary
+from heron_tracker.model.query_clients import QUERIES_AT_ONCE
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.model.tracker_problem import ProblemCause
 from heron_tracker.profiling import Profilers
@@ -34,8 +35,6 @@ QueryMaster = Callable[[str, str, dict[str, Any], float], dict[str, Any]]
 
 SAMPLES_AT_ONCE = 4
 """Each holds a thread of the service for seconds."""
-QUERIES_AT_ONCE = 16
-"""Each holds a thread of the service until it is answered; a master takes 64 of all clients."""
 _free_queries = threading.Semaphore(QUERIES_AT_ONCE)
 _free_samples = threading.Semaphore(SAMPLES_AT_ONCE)
 

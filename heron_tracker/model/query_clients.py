@@ -17,9 +17,10 @@ from heron_core.errors import HeronError
 from heron_io.master_client import MasterClient
 from heron_io.state_store.protocol import StateStore
 
-IDLE_MAX = 16
-"""Idle connections to all masters: as many as the questions that the service answers at once
-(`service.QUERIES_AT_ONCE`). The oldest is closed for a newer one."""
+QUERIES_AT_ONCE = 16
+"""Questions that the service answers at a time, and idle connections to all masters: each question
+holds a thread of the service, and a master takes 64 of all clients. The oldest connection is closed
+for a newer one."""
 
 MasterIdentity = tuple[Any, Any]
 """(node of the master, node of the topology's keys): another value is another master or run."""
@@ -83,7 +84,7 @@ class QueryClients:
     def _put_back(self, idle: _Idle) -> None:
         with self._lock:
             self._idle.append(idle)
-            surplus, self._idle = self._idle[:-IDLE_MAX], self._idle[-IDLE_MAX:]
+            surplus, self._idle = self._idle[:-QUERIES_AT_ONCE], self._idle[-QUERIES_AT_ONCE:]
         _close(surplus)
 
 

@@ -9,7 +9,7 @@ import zmq
 
 from heron_core.errors import HeronError
 from heron_io.state_store.file_store import FileStore
-from heron_tracker.model.query_clients import IDLE_MAX, QueryClients
+from heron_tracker.model.query_clients import QUERIES_AT_ONCE, QueryClients
 
 MASTER, NEXT = ("here:1", "keys"), ("there:2", "keys")
 
@@ -51,10 +51,10 @@ def test_a_broken_connection_is_not_used_again(
 
 
 def test_idle_connections_are_few_and_those_of_a_gone_topology_end(clients: QueryClients) -> None:
-    for number in range(IDLE_MAX + 3):
+    for number in range(QUERIES_AT_ONCE + 3):
         with clients.borrowed(f"topology-{number}", MASTER):
             pass
-    assert clients.idle == [f"topology-{number}" for number in range(3, IDLE_MAX + 3)]
+    assert clients.idle == [f"topology-{number}" for number in range(3, QUERIES_AT_ONCE + 3)]
     clients.forget("topology-7")
     assert "topology-7" not in clients.idle
-    assert len(clients.idle) == IDLE_MAX - 1
+    assert len(clients.idle) == QUERIES_AT_ONCE - 1
