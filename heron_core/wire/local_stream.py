@@ -126,7 +126,7 @@ class MessageReader:
     Bytes are received into `receive_buffers()`, and `take` is told their number. Messages that are
     complete at once are cut out of `scratch`, which several readers may share; the frames of a
     message whose end is still to come are received to where they stay, without another copy. The
-    message behind a long one is probably long as well: little of it goes into `scratch`.
+    message behind a large one is probably large as well: little of it goes into `scratch`.
     """
 
     def __init__(self, scratch: memoryview) -> None:
@@ -139,7 +139,7 @@ class MessageReader:
         self._head_bytes = 0
         """Its bytes before the frames."""
         self._expects_long = False
-        """Whether the last message was long."""
+        """Whether the last message was large: smaller ones come several to a read."""
         self.error = ""
         """Why the bytes are not messages; further bytes are then ignored."""
 
@@ -198,7 +198,7 @@ class MessageReader:
         return messages
 
     def _begin_long(self, sizes: Sequence[int], part: memoryview) -> None:
-        self._start, self._expects_long = b"", True
+        self._start, self._expects_long = b"", sum(sizes) >= _LARGE_BYTES
         self._head_bytes = _PREFIX_BYTES + len(sizes) * _LENGTH_BYTES
         self._long = _LongMessage(sizes)
         self._long.put(part)
