@@ -99,6 +99,11 @@ class AccessLog:
         request.is_written = True
         self._file.write(request.line(perf_counter(), datetime.now(UTC)))
 
+    def close(self) -> None:
+        """Close the file; later lines open it again."""
+        if self._file is not None:
+            self._file.close()
+
 
 class _LogFile(RotatingFileHandler):
     """A file rotated by size. All lines come from one thread, the event loop's."""

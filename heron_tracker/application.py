@@ -61,7 +61,7 @@ PROCESS_TIME = b"x-process-time"
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-def application(service: Service, options: TrackerOptions) -> Application:
+def application(service: Service, options: TrackerOptions) -> "Guard":
     """The whole, as an ASGI server takes it."""
     app = FastAPI(
         title="heronpy", version=version_of_heronpy(), docs_url=None, redoc_url=None,
@@ -190,6 +190,10 @@ class Guard:
         self._log = log
         self._options = options
         self._identify = identify
+
+    def close(self) -> None:
+        """Close the access log, after the last request."""
+        self._log.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection of ASGI."""

@@ -92,8 +92,11 @@ def address_of(listener: socket.socket, is_secure: bool) -> str:
 def run(service: Service, options: TrackerOptions, listener: socket.socket) -> None:
     """Answer requests until a signal."""
     options = replace(options, port=listener.getsockname()[1])
-    config = uvicorn_config(application(service, options), options)
-    uvicorn.Server(config).run(sockets=[listener])
+    served = application(service, options)
+    try:
+        uvicorn.Server(uvicorn_config(served, options)).run(sockets=[listener])
+    finally:
+        served.close()
 
 
 def uvicorn_config(app: Application, options: TrackerOptions) -> uvicorn.Config:

@@ -22,7 +22,7 @@ HOST = "http://127.0.0.1:8889"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back."""
+    """An answer."""
 
     status: int
     text: str
@@ -35,14 +35,14 @@ class Answer:
 
     @property
     def result(self) -> Any:
-        """What Heron's envelope holds; AssertionError for a failure."""
+        """The content of Heron's envelope; AssertionError for a failure."""
         found = self.json
         assert found["status"] == "success", self.text
         return found["result"]
 
 
 def _ignored(found: object) -> None:
-    """The history of a test is what the test puts there."""
+    """A test fills the history itself."""
 
 
 class Asked:
@@ -72,7 +72,8 @@ class Asked:
         self._collector.start()
 
     def use(self, service: Service) -> None:
-        """Serve this one from now on."""
+        """Serve another service from now on."""
+        self.application.close()
         self.service = service
         self.application = application(service, self._options)
 
@@ -102,7 +103,8 @@ class Asked:
         return Answer(found.status_code, found.text, found.headers)
 
     def close(self) -> None:
-        """End its threads."""
+        """End the threads, and close the files."""
+        self.application.close()
         self._collector.stop()
         self.history.close()
         self._runner.close()
