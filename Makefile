@@ -39,7 +39,7 @@ test: $(TESTED) ## The whole test suite, with the compiled hot path where it can
 	$(PYTEST) $(PROCESSES_OF_ALL)
 
 test-again: $(TESTED) ## The tests that failed last, one after the other
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none --override-ini $(ALL_FOLDERS) tests
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none --override-ini "norecursedirs=.* __pycache__" --ignore tests/extras/beam tests
 
 # A file's tests share their servers: in one process each.
 test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven brings (mvn); and test-jvm

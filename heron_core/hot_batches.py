@@ -10,8 +10,6 @@ from array import array
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from heron_core.dead_letters import REPLAYED
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -56,14 +54,15 @@ def is_plain_batch(head: Heading, frames: Frames, epoch: cython.Py_ssize_t) -> c
 def join(
     cursor: RowCursor, messages: list[Frames], epoch: cython.Py_ssize_t,
     sources: Mapping[int, tuple[str, Sequence[str]]], ended: Collection[int],
-    values_maker: Callable[[str, str], Any] | None, message_tuples_max: cython.Py_ssize_t,
-    tuples_max: cython.Py_ssize_t, bytes_max: cython.Py_ssize_t,
+    left_out: str, values_maker: Callable[[str, str], Any] | None,
+    message_tuples_max: cython.Py_ssize_t, tuples_max: cython.Py_ssize_t,
+    bytes_max: cython.Py_ssize_t,
 ) -> list[tuple[str, str, int]]:  # fmt: skip
     """Add the plain batches at the front to a cursor, until the cursor has `tuples_max` tuples or
     the messages have `bytes_max` bytes; for each the source component, stream, number of tuples.
 
-    A batch of more than `message_tuples_max` tuples, of a source that is not in `sources` (task ->
-    component, streams) or is in `ended`, or of replayed tuples, stays.
+    A batch of more than `message_tuples_max` tuples stays, and one of a source that is not in
+    `sources` (task -> component, streams), is in `ended`, or is of the component `left_out`.
     """
     head = Heading()
     joined: list[tuple[str, str, int]] = []
@@ -72,7 +71,7 @@ def join(
             break
         source, number = head.source, number_at(frames, 4, 2)
         known = None if source in ended else sources.get(source)
-        if known is None or known[0] == REPLAYED or number >= len(known[1]):
+        if known is None or known[0] == left_out or number >= len(known[1]):
             break
         component, stream = known[0], known[1][number]
         parts = len(frames)

@@ -9,6 +9,7 @@ one.
 """
 
 from heron_core.algorithms.source_watermarks import SourceWatermarks
+from heron_core.dead_letters import REPLAYED
 from heron_core.hot_rows import CLOCK_EVERY
 from heron_core.native import RowCursor, join
 from heron_core.wire.frames import NUMBER_BYTES, Frames
@@ -78,7 +79,7 @@ class JoinedCalls(CursorCalls):
         message that exceeds them."""
         return join(
             cursor, several, max(self.fence, self.keys_since), self._sources,
-            self.source_watermarks.ended, self._values_maker, JOINED_TUPLES_MAX,
+            self.source_watermarks.ended, REPLAYED, self._values_maker, JOINED_TUPLES_MAX,
             GROUP_TUPLES_MAX, room,
         )  # fmt: skip
 

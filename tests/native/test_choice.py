@@ -1,6 +1,8 @@
 """A process names its hot path, and why the compiled one is not used."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from heron_core.native import (
     TURNED_OFF,
 )
 from tests.native.checkout_support import ASK, copy_of_checkout, python
+from tests.sources import ROOT
 
 NAMES = [each.__name__.rpartition(".")[2] for each in MODULES]
 
@@ -91,3 +94,12 @@ def test_it_says_what_runs_and_why(
     prepare(folder)
     assert python(folder, "-c", ASK).stdout.strip() == hot_path
     assert python(folder, "-c", ASK, HERONPY_NATIVE="0").stdout.strip() == TURNED_OFF
+
+
+def test_the_sources_need_no_package_to_be_compiled() -> None:
+    """A wheel is built in an environment with the compilers alone."""
+    program = "import heron_core.native"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

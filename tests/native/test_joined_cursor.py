@@ -76,7 +76,9 @@ def joined(module: SimpleNamespace, several: list[Frames], limits: tuple[int, in
         outbox_of(module, tracked=True), float,
     )  # fmt: skip
     sources = {**SOURCES, ENDED: SOURCES[1]}
-    origins = module.join(cursor, several, EPOCH, sources, {ENDED}, None, TUPLES_MAX, *limits)
+    origins = module.join(
+        cursor, several, EPOCH, sources, {ENDED}, REPLAYED, None, TUPLES_MAX, *limits
+    )
     return cursor, origins
 
 
