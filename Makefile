@@ -71,7 +71,7 @@ test-kubernetes: $(TESTED) ## Topologies on Kubernetes: real API server, control
 	@$(BIN)/python -m tests.kubernetes.needs
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --ignore tests/kubernetes/kwok tests/kubernetes
 
-test-kwok: $(TESTED) ## A topology of 1,000 pods on kwok's nodes: its operator's requests are counted (as root; two minutes)
+test-kwok: $(TESTED) ## A topology of 1,000 pods on kwok's nodes: its operator's requests are counted (as root; four minutes)
 	@$(BIN)/python -m tests.kubernetes.kwok.needs
 	$(BIN)/python -m pytest tests/kubernetes/kwok
 

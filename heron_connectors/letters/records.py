@@ -5,8 +5,9 @@
      "source": "lines", "stream": "default", "task": 1, "fields": ["line"],
      "values": ["12;x"], "packed": "ka…"}
 
-`values` are for people and other programs: what JSON cannot say stands there as Python shows it.
-`packed` has the very values, as streams carry them, in base64: from it a tuple is made again.
+`values` are for people and other programs: values without a form in JSON stand
+there as Python shows them.
+`packed` has the exact values in base64, in the form of streams: a replay makes the tuple of these.
 """
 
 import base64
